@@ -22,6 +22,7 @@ from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.storage import Storage
 from jitgrad.core.tape_node import Node, edge_of, next_sequence, record
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import add
 from jitgrad.ops.identity import ALIAS
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -108,10 +109,16 @@ class WriteLog:
     def __init__(self, inner: Interpreter) -> None:
         self.inner = inner
         self.writes: dict[int, _Write] = {}
+        self.gradients: dict[int, tuple[weakref.ref[Tensor], Tensor | None]] = {}  # with their tensors, before the first change
 
     def write(self, target: Tensor, value: Any) -> None:
         self.keep(target)
         self.inner.write(target, value)
+
+    def write_grad(self, target: Tensor, grad: Tensor | None) -> None:
+        if id(target) not in self.gradients:
+            self.gradients[id(target)] = weakref.ref(target), self.inner.read_grad(target)
+        self.inner.write_grad(target, grad)
 
     def keep(self, target: Tensor) -> None:
         """Keep the contents of ``target`` and of what shares its memory, which is about to be changed."""
@@ -162,6 +169,21 @@ def _put_back(writes: Sequence[_Write]) -> Iterator[None]:
 
 
 @contextmanager
+def _put_back_gradients(gradients: Sequence[tuple[weakref.ref[Tensor], Tensor | None]]) -> Iterator[None]:
+    """Within it, tensors have the gradients from before the first run; what the second run adds is dropped."""
+    interpreter = current_interpreter.get()
+    alive = [(target, before) for ref, before in gradients if (target := ref()) is not None]
+    now = [(target, interpreter.read_grad(target)) for target, _ in alive]
+    for target, before in alive:
+        interpreter.write_grad(target, before)
+    try:
+        yield
+    finally:
+        for target, grad in now:
+            interpreter.write_grad(target, grad)
+
+
+@contextmanager
 def _only_tape(*tapes: Any) -> Iterator[None]:
     token = open_tapes.set(tapes)
     try:
@@ -182,6 +204,7 @@ class _Segment:
         self.results: list[int] = []
         self.changed: dict[int, Tensor] = {}  # those of ``given`` that the first run changes, by position
         self.writes: list[_Write] = []
+        self.gradients: list[tuple[weakref.ref[Tensor], Tensor | None]] = []  # that the first run changed, as they were
         self.versions: list[tuple[Storage, int]] = []
 
     def call(self, tensors: Sequence[Tensor]) -> tuple[list[Any], Any]:
@@ -200,11 +223,13 @@ class _Segment:
         watch = _Watch(next_sequence(), fresh)
         with _only_tape(watch), _logged_writes() as log:
             outs, out_tree = self.call(fresh)
+        self.hand_on_gradients(fresh)
         originals = {id(x): original for x, original in zip(fresh, given, strict=True)}
         outs = [originals.get(id(x), x) for x in outs]
         self.results = [k for k, x in enumerate(outs) if _has_history_since(x, watch.since)]
         self.check_all_logged(watch, log)
         self.keep_writes(log, watch.since)
+        self.gradients = [*log.gradients.values()]
         self.given = []  # the node has them now, with their versions
         if not self.results:
             return optree.tree_unflatten(out_tree, outs)
@@ -216,6 +241,25 @@ class _Segment:
         for k, x in zip(self.results, detached, strict=True):
             outs[k] = x
         return optree.tree_unflatten(out_tree, outs)
+
+    def hand_on_gradients(self, fresh: Sequence[Tensor]) -> None:
+        """What a backward pass in the first run gave to the leaves ``fresh`` is for the arguments.
+
+        Raises:
+            AutogradError: an argument was computed from others, to which the gradient would have to flow on.
+        """
+        interpreter = current_interpreter.get()
+        for x, leaf in zip(self.given, fresh, strict=True):
+            grad = interpreter.read_grad(leaf) if leaf is not x else None
+            if grad is None:
+                continue
+            if x.grad_fn is not None:
+                raise AutogradError(
+                    f"checkpoint({getattr(self.f, '__name__', self.f)}): backward() in it reaches an argument {x.aval} that was "
+                    "computed from other tensors. Call backward() outside, use jitgrad.grad, or pass x.detach()."
+                )
+            before = interpreter.read_grad(x)
+            interpreter.write_grad(x, grad if before is None else add(before, grad))
 
     def check_all_logged(self, watch: _Watch, log: WriteLog) -> None:
         """Raise InPlaceError if an unlogged write changed memory, which nothing can restore."""
@@ -250,7 +294,7 @@ class _Segment:
         nested = grad_enabled.get()
         count = len(self.places)
         since = next_sequence()
-        with _put_back(self.writes):
+        with _put_back(self.writes), _put_back_gradients(self.gradients):
             given = [_fresh(x, self.changed.get(k, x), nested) for k, x in enumerate(operands[:count])]
             with _only_tape():
                 outs, _ = self.call(given)

@@ -72,7 +72,7 @@ class ReshapeViews:
         for view, origin, holder in self._made.get(id(target._storage), ()):
             if view.tensor() is None:
                 continue
-            sources = self._layout_sources(holder, nodes)
+            sources = self.layout_sources(holder, nodes)
             if sources is None:
                 raise TraceError(
                     f"in-place change at {Origin.capture().full()} of a tensor {target.aval}, of which {origin.full()} made a "
@@ -81,7 +81,7 @@ class ReshapeViews:
                 )
             self.contiguous |= sources
 
-    def _layout_sources(self, root: Value, nodes: Sequence[TraceNode]) -> set[Value] | None:
+    def layout_sources(self, root: Value, nodes: Sequence[TraceNode]) -> set[Value] | None:
         """The inputs whose layout decides that of ``root``; None if it need not be C-contiguous."""
         for new in nodes[self._indexed :]:
             self._producers.update((out, new) for out in new.outs)

@@ -8,19 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitgrad.autograd.modes import no_grad
-from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.distributions import constraints
 from jitgrad.distributions.distribution import Distribution, one_of
 from jitgrad.ops.arithmetic import astype, clip, maximum
-from jitgrad.ops.comparison import where
+from jitgrad.ops.comparison import greater_equal, where
 from jitgrad.ops.creation import full
 from jitgrad.ops.indexing import take_along_axis
 from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape, squeeze
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.random import multinomial
-from jitgrad.ops.reduce import argmax, log_softmax, softmax, sum
+from jitgrad.ops.reduce import all, argmax, log_softmax, softmax, sum
 from jitgrad.ops.transcendental import log
 
 
@@ -38,6 +37,8 @@ class Categorical(Distribution):
         self._scores: Tensor | None = scores
         self._count: int = given.shape[-1]
         super().__init__(given.shape[:-1], (), validate_args, {"probs": self._probs, "logits": scores})
+        if self._probs is not None and self.gives_nan:
+            self._probs = where(all(greater_equal(self._probs, 0.0), -1, keepdims=True), self._probs, math.nan)
 
     @property
     def support(self) -> constraints.Constraint:
@@ -89,7 +90,7 @@ class Categorical(Distribution):
         shape = np.broadcast_shapes(index.shape[:-1], self.batch_shape)
         logits = broadcast_to(self.logits, (*shape, self._count))
         found = squeeze(take_along_axis(logits, broadcast_to(index, (*shape, 1)), -1), -1)
-        valid = self.valid(value) if self.validates and current_interpreter.get().tracing else None
+        valid = self.valid(value) if self.gives_nan else None
         return found if valid is None else where(valid, found, math.nan)
 
     def entropy(self) -> Tensor:

@@ -104,6 +104,11 @@ class Distribution:
                 )
 
     @property
+    def gives_nan(self) -> bool:
+        """Whether what is invalid must give NaN: in a trace, which has no numbers to check."""
+        return self.validates and current_interpreter.get().tracing
+
+    @property
     def support(self) -> Any:
         """The condition on values, or None if it is not known."""
         return None

@@ -10,7 +10,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.distributions import constraints
 from jitgrad.distributions.distribution import Distribution, parameters
 from jitgrad.ops.arithmetic import clip, square
-from jitgrad.ops.comparison import greater, greater_equal, logical_and, where
+from jitgrad.ops.comparison import equal, greater, greater_equal, less, logical_and, where
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.placement import beside
 from jitgrad.ops.random import rand
@@ -55,7 +55,10 @@ class Uniform(Distribution):
     def log_prob(self, value: Operand) -> Tensor:
         value = self.checked(value)
         inside = logical_and(greater_equal(value, self.low), greater(self.high, value))
-        return where(inside, -log(self.high - self.low), -math.inf)
+        density = where(inside, -log(self.high - self.low), -math.inf)
+        if not self.gives_nan:
+            return density
+        return where(logical_and(equal(value, value), less(self.low, self.high)), density, math.nan)
 
     def entropy(self) -> Tensor:
         """The differential entropy."""

@@ -366,9 +366,7 @@ class DriverWriter:
         return self.array(place)
 
     def result(self, spec: ResultSpec) -> str:
-        if spec.output is not None:
-            return self.output(spec.output)
-        text = spec.expression
+        text = spec.expression if spec.output is None else self.output(spec.output)
         for op, attrs in spec.views:
             text = self.function_call(op, [text], dict(attrs))
         return f"{text}[...]" if spec.detached else text

@@ -40,8 +40,8 @@ class ResultSpec:
     Attributes:
         output: the number of the program's output, for a new array.
         expression: what it is of the parameters, for an array that existed before, or of a plain value its text.
-        views: the view ops that lead from ``expression`` to it, with their attributes.
-        detached: it is an array of its own over the memory of ``expression``.
+        views: the view ops that lead from these to it, with their attributes.
+        detached: it is an array of its own over their memory.
     """
 
     output: int | None = None

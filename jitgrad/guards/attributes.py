@@ -18,13 +18,12 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.denylist import ENVIRONMENT, is_jitgrad_class, is_native
 from jitgrad.guards.guard import IMMUTABLE, AttributesPath, Path, behaves_alike
-from jitgrad.guards.object_state import MISSING, instance_dict, lookup, reads_everything, title
+from jitgrad.guards.object_state import MISSING, instance_dict, is_heap_type, lookup, reads_everything, title
 from jitgrad.guards.observed_files import is_standard_library
 from jitgrad.guards.part_of import PartOf
 from jitgrad.guards.reads import Reads
 from jitgrad.guards.watched_module import REPLACED, watch_module
 
-_HEAP_TYPE = 1 << 9  # of type.__flags__: the attributes of other types cannot change
 _OF_C = (GetSetDescriptorType, MemberDescriptorType)
 _VIEWS_OF_ARRAYS = frozenset(["T", "mT", "real", "imag"])
 _MEMORY_OF_ARRAYS = frozenset(["flat", "data", "base", "ctypes", "__array_interface__", "__array_struct__"])
@@ -157,7 +156,7 @@ def _class_object_attribute(reads: Reads, cls: type, name: str, origin: Origin) 
         if raw is MISSING:
             fallback = _fallback(reads, cls, name, origin)
             return fallback if fallback is not MISSING else UNKNOWN
-        if isinstance(raw, GetSetDescriptorType) and cls.__flags__ & _HEAP_TYPE and not is_jitgrad_class(cls):
+        if isinstance(raw, GetSetDescriptorType) and is_heap_type(cls) and not is_jitgrad_class(cls):
             return _stored_by_c(reads, cls, name, Path("", title(cls)), origin)
         return _class_value(reads, raw, cls, type(cls), origin)
     return _class_value(reads, raw, None, cls, origin)
@@ -293,7 +292,7 @@ def _guard_class(reads: Reads, value: Any, path: Path, origin: Origin) -> None:
     cls = type(value)
     if is_jitgrad_class(cls) and not reads_everything(cls):  # layers get other classes, as when they are adapted
         return
-    if cls.__flags__ & _HEAP_TYPE and not is_native(cls) and not isinstance(value, FunctionType):
+    if is_heap_type(cls) and not is_native(cls) and not isinstance(value, FunctionType):
         reads.check("class", value, None, cls, path.attr("__class__"), origin)
 
 
@@ -342,7 +341,7 @@ def guard_class_attribute(reads: Reads, cls: type, name: str, origin: Origin) ->
         return MISSING
     raw = owner.__dict__[name]
     own = is_jitgrad_class(owner) and name != "forward"  # of a layer, which users do replace
-    if not owner.__flags__ & _HEAP_TYPE or own or is_native(owner):
+    if not is_heap_type(owner) or own or is_native(owner):
         return raw
     path = Path("class attribute", f"{title(owner)}.{name}")
     if owner is not cls and _gives_itself(raw) and getattr(cls, name, MISSING) is raw:
@@ -356,14 +355,14 @@ def guard_class_attribute(reads: Reads, cls: type, name: str, origin: Origin) ->
 
 def _guard_absent(reads: Reads, base: type, name: str, origin: Origin) -> None:
     """A class that does not have an attribute, which it may get."""
-    if base.__flags__ & _HEAP_TYPE and not is_jitgrad_class(base) and not is_native(base):
+    if is_heap_type(base) and not is_jitgrad_class(base) and not is_native(base):
         path = Path("class attribute", f"{title(base)}.{name}")
         reads.check("hides", reads.dict_of(base), name, MISSING, path, origin)
 
 
 def guard_bases(reads: Reads, cls: type, name: str, origin: Origin) -> None:
     """The classes that ``cls`` inherits from, which an assignment to ``__bases__`` changes."""
-    if cls.__flags__ & _HEAP_TYPE and not is_jitgrad_class(cls) and not is_native(cls):
+    if is_heap_type(cls) and not is_jitgrad_class(cls) and not is_native(cls):
         reads.check("attribute", cls, name, getattr(cls, name), Path("", f"{title(cls)}.{name}"), origin)
 
 

@@ -7,33 +7,32 @@ import functools
 import io
 import itertools
 import math
-import operator
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType
 from typing import Any
 
 import numpy as np
 
+from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, MethodOfUnknown, guard_class_attribute
+from jitgrad.guards.builtin_functions import GETTERS, Args, apply_getter, format_text, rule_of_builtin, store_by
 from jitgrad.guards.container_methods import container_method
-from jitgrad.guards.containers import read_item
-from jitgrad.guards.denylist import is_consumed_by_reading, is_read_unseen, remedy_for
+from jitgrad.guards.denylist import remedy_for
 from jitgrad.guards.guard import Path
-from jitgrad.guards.object_state import lookup
+from jitgrad.guards.object_state import MISSING, is_heap_type, lookup
 from jitgrad.guards.observed_files import is_observed
-from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, join, parts_of
+from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, join
 from jitgrad.guards.questions import ask, used_weakly
-from jitgrad.guards.reads import DICT_VIEWS, PLAIN, is_container, viewed
+from jitgrad.guards.reads import PLAIN, is_container
 from jitgrad.guards.shadow import ShadowFrame, Unrepeatable
 from jitgrad.guards.unrepeatable import pass_unrepeatable, read_unrepeatable, writes_file
-from jitgrad.guards.unseen_stores import change_items, store_attribute, store_item
-
-Args = list[Any]
+from jitgrad.guards.unseen_stores import change_items
+from jitgrad.guards.writes import tensors_in
 
 _WRITING = frozenset(["write", "writelines", "flush", "close", "fileno", "isatty", "__exit__", "__enter__"])
 _WITHOUT_READING = (  # ask only for the type, the identity or whether an object can be called
@@ -46,7 +45,6 @@ _EACH_ITEM = (
 _GIVE_AN_ITEM = (min, max, functools.reduce, sum)  # the result may be an item, whose items are read then
 _GIVE_TUPLES = (zip, enumerate, itertools.product)
 _JUDGE_ITEMS = (any, all, filter)  # read whether items are empty
-_GETTERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
 _SLEEP = (time.sleep,)
 
 
@@ -107,6 +105,9 @@ def _call_cached(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
     def arrive(offset: int) -> None:
         result = callee(*positional, **named)  # from the cache
         frame.reads.read("cached", callee, (positional, named), result, called, frame.origin())
+        if any(type(tensor._data) is Value for tensor in tensors_in(result)):
+            # the trace filled the cache: the next call finds tensors there, which are inputs then
+            frame.reads.check("absent", {listed: True}, listed, MISSING, called, frame.origin())
         frame.returned(result)
 
     frame.later(arrive)
@@ -156,7 +157,7 @@ def _call_class(frame: ShadowFrame, cls: type, args: Args) -> Any:
         return type(args[0]) if reads.path_of(args[0]) is not None else UNKNOWN
     if cls in _EACH_ITEM:
         return _each_item(frame, cls, args)
-    if cls in _GETTERS and all(isinstance(arg, str | int) for arg in args):
+    if cls in GETTERS and all(isinstance(arg, str | int) for arg in args):
         return cls(*args)
     elif cls in (float, int) and args and isinstance(args[0], Unrepeatable):
         return args[0]
@@ -192,13 +193,15 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
     if isinstance(callee, BuiltinFunctionType | MethodWrapperType) and receiver is not None and not _is_module(receiver):
         args = [receiver, *args]
     _wrapped(frame, callee)
-    if (store := _store_by(callee, name)) is not None:
+    if (store := store_by(callee, name)) is not None:
         return store(frame, args)
     for arg in args:
         if isinstance(arg, Unrepeatable):
             return pass_unrepeatable(frame, callee, arg, args)
-    if (rule := _RULES.get(callee) if _hashable(callee) else None) is not None:
+    if (rule := rule_of_builtin(callee)) is not None:
         return rule(frame, args)
+    if isinstance(receiver, str) and name in ("format", "format_map"):
+        return format_text(frame, receiver, args[1:])
     if isinstance(callee, weakref.ref) or (isinstance(receiver, ContextVar) and name == "get"):
         return _follow_reference(frame, callee, args)
     if isinstance(receiver, io.IOBase) and name in _WRITING:
@@ -213,8 +216,8 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
     if name in ("__reduce_ex__", "__reduce__", "__getstate__"):
         frame.contents.everything(args[0], frame.origin(), attributes=True)
         return UNKNOWN
-    if isinstance(callee, _GETTERS):
-        return _apply_getter(frame, callee, args)
+    if isinstance(callee, GETTERS):
+        return apply_getter(frame, callee, args)
     if isinstance(callee, np.ufunc) or getattr(callee, "__module__", "") == "numpy":
         frame.used(*args)
         return UNKNOWN
@@ -225,13 +228,6 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
             else:
                 frame.used(arg)
     return UNKNOWN
-
-
-def _store_by(callee: Any, name: str) -> Callable[[ShadowFrame, Args], Any] | None:
-    """How ``callee`` stores, if it is one of the functions that store an attribute or an item."""
-    if isinstance(callee, MethodWrapperType) and name in ("__setattr__", "__delattr__"):  # super().__setattr__
-        return _STORES[object.__setattr__]
-    return _STORES.get(callee) if _hashable(callee) else None
 
 
 def _each_item(frame: ShadowFrame, callee: Any, args: Args) -> Any:
@@ -245,18 +241,29 @@ def _each_item(frame: ShadowFrame, callee: Any, args: Args) -> Any:
             items.append(item)
         if callee in _JUDGE_ITEMS:
             frame.truth(item)
+    given = [candidate for item in items for candidate in frame.candidates(item)]
     for function in args:
+        if _is_of_c(function):
+            for candidate in given:
+                observe_call(frame, function, [candidate])
         owner = getattr(function, "__self__", None)
         if isinstance(function, BuiltinFunctionType) and is_container(owner):
             frame.used(owner)
-        if isinstance(function, _GETTERS):
+        if isinstance(function, GETTERS):
             for held in filter(is_container, args):
                 for item in held:
-                    _apply_getter(frame, function, [item])
+                    apply_getter(frame, function, [item])
     result = join(items)
     if result is None or callee is map or callee in _GIVE_AN_ITEM:  # the function of map may take items apart
         return UNKNOWN if result is None else result
     return result.around(2 if callee in _GIVE_TUPLES else 1)
+
+
+def _is_of_c(value: Any) -> bool:
+    """Whether ``value`` is a function or a class of C code, which a loop of C code may call."""
+    if isinstance(value, type):
+        return not is_heap_type(value)
+    return isinstance(value, BuiltinFunctionType) or hasattr(value, "__objclass__")
 
 
 def _value_of_pairs(frame: ShadowFrame, pairs: Any) -> Any:
@@ -282,102 +289,6 @@ def _never_reads(args: Args) -> bool:
 
 def _is_module(value: Any) -> bool:
     return type(value).__name__ == "module"
-
-
-def _hashable(value: Any) -> bool:
-    return isinstance(value, BuiltinFunctionType | type | functools._lru_cache_wrapper) or hasattr(value, "__objclass__")
-
-
-def _apply_getter(frame: ShadowFrame, getter: Any, args: Args) -> Any:
-    """operator.attrgetter and its like, whose parts ``__reduce__`` shows."""
-    names = getter.__reduce__()[1]
-    values: list[Any] = []
-    for name in names if not isinstance(getter, operator.methodcaller) else names[:1]:
-        value = args[0] if args else UNKNOWN
-        if isinstance(getter, operator.itemgetter):
-            values.append(frame.item(value, name))
-            continue
-        for part in str(name).split("."):
-            value = frame.attribute(value, part)
-        values.append(value)
-    if isinstance(getter, operator.methodcaller):
-        return UNKNOWN
-    return values[0] if len(values) == 1 else Parts(tuple(values))
-
-
-def _getattr(frame: ShadowFrame, args: Args, *, plain: bool = False) -> Any:
-    target, name, default = (*args, UNKNOWN, UNKNOWN, UNKNOWN)[:3]
-    if isinstance(name, str):
-        value = frame.attribute(target, name, plain=plain)
-        return PartOf((default,), 0) if value is UNKNOWN and is_container(default) else value
-    if target is not UNKNOWN:
-        frame.contents.everything(target, frame.origin(), attributes=True)
-    return UNKNOWN
-
-
-def _setattr(frame: ShadowFrame, args: Args, *, plain: bool = False) -> Any:
-    holder, name, value = (*args, UNKNOWN, UNKNOWN, UNKNOWN)[:3]
-    store_attribute(frame, holder, name, value, plain=plain)
-    return UNKNOWN
-
-
-def _setitem(frame: ShadowFrame, args: Args, operation: str = "[]=") -> Any:
-    holder, key, value = (*args, UNKNOWN, UNKNOWN, UNKNOWN)[:3]
-    store_item(frame, holder, key, value, operation)
-    return UNKNOWN
-
-
-def _len(frame: ShadowFrame, args: Args) -> Any:
-    if args and (is_container(args[0]) or isinstance(args[0], np.ndarray)):
-        frame.contents.length(args[0], frame.origin())
-    elif args and is_read_unseen(type(args[0])):
-        frame.used(args[0])
-    used_weakly(frame, *args)
-    if args and isinstance(args[0], DICT_VIEWS):
-        frame.contents.length(viewed(args[0]), frame.origin())
-    return UNKNOWN
-
-
-def _vars(frame: ShadowFrame, args: Args) -> Any:
-    if not args or args[0] is UNKNOWN:
-        return UNKNOWN
-    if not isinstance(args[0], PartOf):
-        return frame.attribute(args[0], "__dict__")
-    return PartOf((tuple([frame.attribute(value, "__dict__") for value in frame.candidates(args[0])]),), 1)
-
-
-def _dir(frame: ShadowFrame, args: Args) -> Any:
-    for value in frame.candidates(args[0]) if args and isinstance(args[0], PartOf) else args[:1]:
-        frame.contents.everything(value, frame.origin(), attributes=True)
-    return UNKNOWN
-
-
-def _next(frame: ShadowFrame, args: Args) -> Any:
-    path = frame.reads.path_of(args[0]) if args else None
-    if path is None or not is_consumed_by_reading(args[0]):
-        return frame.iterate(args[0]) if args and parts_of(args[0]) is not None else UNKNOWN
-    frame.contents.items(args[0], frame.origin())  # refuses it
-    return UNKNOWN
-
-
-_STORES: dict[Any, Callable[[ShadowFrame, Args], Any]] = {  # which may store a clock's reading, too
-    setattr: _setattr,
-    delattr: _setattr,
-    object.__setattr__: lambda frame, args: _setattr(frame, args, plain=True),
-    object.__delattr__: lambda frame, args: _setattr(frame, args, plain=True),
-    operator.setitem: _setitem,
-    operator.delitem: lambda frame, args: _setitem(frame, args, "del"),
-}
-_RULES: dict[Any, Callable[[ShadowFrame, Args], Any]] = {
-    getattr: _getattr,
-    hasattr: _getattr,
-    object.__getattribute__: lambda frame, args: _getattr(frame, args, plain=True),
-    len: _len,
-    vars: _vars,
-    dir: _dir,
-    next: _next,
-    operator.getitem: lambda frame, args: read_item(frame.reads, frame.contents, args[0], args[1], frame.origin()),
-}
 
 
 def escape(frame: ShadowFrame, value: Any) -> None:

@@ -14,6 +14,7 @@ from jitgrad.guards.attributes import UNKNOWN, guard_class_attribute
 from jitgrad.guards.contents import Contents
 from jitgrad.guards.guard import IMMUTABLE, Path
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup, slots_of, title
+from jitgrad.guards.plain_items import plain_items
 from jitgrad.guards.reads import Reads, is_container, position_in
 
 MUTATORS = frozenset(
@@ -43,12 +44,13 @@ def read_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: O
     if path is not None and isinstance(key, slice):
         contents.items(holder, origin)
     try:
-        if isinstance(holder, dict) and key not in holder:  # a defaultdict makes it, others raise
+        items = plain_items(holder)
+        if isinstance(holder, dict) and key not in items:  # a defaultdict makes it, others raise
             if path is not None:
                 reads.check("absent", holder, key, MISSING, path.item(key), origin)
                 _guard_missing(reads, holder, key, path, origin)
             return UNKNOWN
-        value = holder[key]
+        value = items[key]
     except (LookupError, TypeError):
         if path is not None:
             contents.length(holder, origin)
@@ -126,12 +128,13 @@ def contains(reads: Reads, contents: Contents, holder: Any, key: Any, origin: Or
         contents.everything(holder, origin)
         return
     try:
-        present = key in holder
+        items = plain_items(holder)
+        present = key in items
     except TypeError:
         return
     if isinstance(holder, dict):
         if present:
-            reads.check("item", holder, key, holder[key], path.item(key), origin)
+            reads.check("item", holder, key, items[key], path.item(key), origin)
         else:
             reads.check("absent", holder, key, MISSING, path.item(key), origin)
     elif isinstance(holder, set):
@@ -149,12 +152,12 @@ def write_item(reads: Reads, holder: Any, key: Any, origin: Origin, operation: s
     if isinstance(holder, np.ndarray):
         reads.write("array", holder, MISSING, holder.copy(), path, origin)
     elif isinstance(holder, dict) and isinstance(key, (*IMMUTABLE, tuple)):
-        reads.write("item", holder, key, holder.get(key, MISSING), path.item(key), origin)
+        reads.write("item", holder, key, plain_items(holder).get(key, MISSING), path.item(key), origin)
     elif operation == "[]=" and isinstance(holder, list) and (place := position_in(holder, key)) is not None:
         if (id(holder), MISSING) not in reads.writes:
             if key < 0:
                 reads.check("length", holder, None, len(holder), path, origin)
-            reads.write("item", holder, place, holder[place], path.item(place), origin)
+            reads.write("item", holder, place, plain_items(holder)[place], path.item(place), origin)
     else:
         mutate(reads, holder, origin, operation)
 
@@ -174,6 +177,8 @@ def mutate(reads: Reads, holder: Any, origin: Origin, operation: str = "") -> No
 
 def write_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, plain: bool = False) -> None:
     """``value.name = ...`` or ``del value.name``; ``plain``: without the class's own ``__setattr__``."""
+    if isinstance(value, type) and name == "__slotnames__":
+        return  # what `copyreg` keeps of a class
     if isinstance(value, type):
         path = Path("class attribute", f"{title(value)}.{name}")
         reads.write("class", value, name, value.__dict__.get(name, MISSING), path, origin)

@@ -19,6 +19,7 @@ from jitgrad.guards.denylist import is_consumed_by_reading, is_jitgrad_class, is
 from jitgrad.guards.guard import Path
 from jitgrad.guards.object_state import MISSING, instance_dict, reads_everything, slots_of
 from jitgrad.guards.part_of import PartOf, Parts
+from jitgrad.guards.plain_items import plain_items
 from jitgrad.guards.reads import PLAIN, Reads, is_container
 
 MAX_ITEMS = 20_000  # a check reads every item on every call: about 25 ns each
@@ -75,7 +76,7 @@ class Contents:
 
     def levels(self, sources: tuple[Any, ...], depth: int, origin: Callable[[], Origin]) -> list[Any]:
         """The values ``depth`` containers deep in ``sources``; the containers are read, arrays as well."""
-        state = self.reads.external_count(), *[len(source) if is_container(source) else 0 for source in sources]
+        state = self.reads.external_count(), *[len(plain_items(source)) if is_container(source) else 0 for source in sources]
         known = self._levels.get((*map(id, sources), depth))
         if known is not None and known[1] == state:
             return known[2]
@@ -93,8 +94,8 @@ class Contents:
         elif is_container(value):
             self.items(value, origin)
             if isinstance(value, dict):
-                yield from value.values()
-            yield from (part for part in value if not isinstance(part, PLAIN))
+                yield from plain_items(value).values()
+            yield from (part for part in plain_items(value) if not isinstance(part, PLAIN))
         elif isinstance(value, np.ndarray):
             self.items(value, origin)
 
@@ -104,7 +105,7 @@ class Contents:
         if path is None or isinstance(value, tuple | frozenset):
             return
         if is_container(value):
-            self.reads.check("length", value, None, len(value), path, origin)
+            self.reads.check("length", value, None, len(plain_items(value)), path, origin)
         else:
             self.items(value, origin)
 
@@ -143,8 +144,9 @@ class Contents:
 
     def _container(self, value: Any, path: Path | None, origin: Origin) -> Iterator[tuple[Any, Path]]:
         mapping = isinstance(value, dict | MappingProxyType)
-        parts = tuple(value.values()) if mapping else tuple(value)
-        keys = tuple(value) if mapping else ()
+        items = plain_items(value)
+        parts = tuple(items.values()) if mapping else tuple(items)
+        keys = tuple(items) if mapping else ()
         if path is None:  # made by the trace; it may hold external values
             yield from ((part, Path("", "")) for part in (*keys, *parts)[:MAX_ITEMS])
             return

@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from jitgrad.core.origin import is_user_file
+from jitgrad.guards.object_state import is_heap_type
 
-_HEAP_TYPE = 1 << 9  # of type.__flags__: a class that Python code made, or C code like it
 _PURELIB = tuple({sysconfig.get_paths()[kind] + os.sep for kind in ("purelib", "platlib")})
 
 _CLOCK = "read the clock outside and pass the result as an argument"
@@ -134,7 +134,7 @@ def _adds_data(cls: type) -> bool:
 
 def is_python_class(cls: type) -> bool:
     """Whether a class statement made ``cls``: its instances add only slots, a dict and weak references to the base's."""
-    made_by_c = not cls.__flags__ & _HEAP_TYPE or isinstance(vars(cls).get("__new__"), BuiltinFunctionType)
+    made_by_c = not is_heap_type(cls) or isinstance(vars(cls).get("__new__"), BuiltinFunctionType)
     return not made_by_c and not _adds_data(cls)
 
 

@@ -175,6 +175,6 @@ def _both(shadow: ShadowFrame, other: Tracer) -> Tracer:
         if event != "opcode":
             other = other(frame, event, arg) or other
         shadow.trace(frame, event, arg)
-        return trace
+        return trace if event != "return" else None
 
     return trace

@@ -20,14 +20,14 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.errors import GuardError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.object_state import MISSING, instance_dict, slots_of
+from jitgrad.guards.object_state import MISSING, instance_dict, is_heap_type, slots_of
+from jitgrad.guards.plain_items import plain_items
 from jitgrad.guards.varying_arrays import note_change
 
 NOWHERE = Origin()
 _LONGEST = 500  # characters of a path
 
 SCALARS = (bool, int, str, bytes, type(None), np.dtype, range, type(Ellipsis))
-_HEAP_TYPE = 1 << 9  # of type.__flags__: a class that Python code made
 IMMUTABLE = (*SCALARS, float, complex, np.generic)
 
 
@@ -105,6 +105,9 @@ KINDS: dict[str, CheckKind] = {
 }
 
 
+_OF_ITEMS = frozenset(["item", "absent", "hides", "length", "keys", "items", "values", "contains"])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
     """One guarded read: ``key`` of ``holder`` was ``expected``, on the line ``origin``.
@@ -123,7 +126,8 @@ class Check:
     def read(self) -> Any:
         """The present value; MISSING if there is none."""
         try:
-            return KINDS[self.kind].read(self.holder, self.key)
+            holder = plain_items(self.holder) if self.kind in _OF_ITEMS else self.holder
+            return KINDS[self.kind].read(holder, self.key)
         except (KeyError, IndexError, AttributeError, ValueError, ReferenceError):  # ValueError: an empty cell
             return MISSING
 
@@ -200,7 +204,7 @@ def _parts(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
     parts, cls = _own_parts(a, b), type(a)
     if parts is not None and cls.__dictoffset__:  # attributes that a class or a user adds
         parts = (*parts, (instance_dict(a), instance_dict(b)))
-    if parts is not None and cls.__flags__ & _HEAP_TYPE:
+    if parts is not None and is_heap_type(cls):
         parts = (*parts, (slots_of(a), slots_of(b)))
     return parts
 
@@ -307,7 +311,7 @@ class Guard:
         self.check = self._namespace["check"]
 
     def _emit(self) -> str:
-        names: dict[int, str] = {}
+        names: dict[tuple[int, bool], str] = {}
         tests: list[str] = []
         slots: dict[str, list[Check]] = {}
         for k, check in enumerate(self.checks):
@@ -315,8 +319,8 @@ class Guard:
             if (slot := _slot(check)) is not None:
                 slots.setdefault(slot, []).append(check)
                 continue
-            holder = names.setdefault(id(check.holder), f"H{len(names)}")
-            self._namespace[holder] = check.holder
+            holder = names.setdefault((id(check.holder), check.kind in _OF_ITEMS), f"H{len(names)}")
+            self._namespace[holder] = plain_items(check.holder) if check.kind in _OF_ITEMS else check.holder
             tests.append(_suspect(check, holder, f"E{k}", self._namespace))
         for slot, checks in slots.items():
             self._namespace[f"H{slot}"] = [check.holder for check in checks]

@@ -18,6 +18,11 @@ class _Missing(enum.Enum):
 MISSING = _Missing.MISSING
 
 
+def is_heap_type(cls: type) -> bool:
+    """Whether Python code, or C code like it, made ``cls``; the attributes of other classes cannot change."""
+    return bool(cls.__flags__ & 1 << 9)
+
+
 def reads_everything(cls: type) -> bool:
     """Whether library code may read any attribute of an instance: Module, UserDict, ...
 

@@ -26,7 +26,9 @@ _QUIET = (
     "sre_parse.py", "enum.py", "ast.py", "dis.py", "opcode.py",
 )  # fmt: skip
 
-_FROZEN = ("<frozen os>", "<frozen posixpath>", "<frozen ntpath>", "<frozen genericpath>", "<frozen io>")
+_FROZEN = (  # modules that Python holds in memory
+    "<frozen os>", "<frozen posixpath>", "<frozen ntpath>", "<frozen genericpath>", "<frozen io>", "<frozen _collections_abc>",
+)  # fmt: skip
 
 
 @lru_cache(maxsize=4096)

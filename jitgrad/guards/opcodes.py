@@ -196,8 +196,8 @@ def _subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
         frame.push(holder)
         return
     frame.numbers(key)
-    getter = getattr(type(holder), "__getitem__", None)
-    frame.expected = getter  # of a class in Python code, whose frame returns the item
+    frame.expect_method(holder, "__getitem__")  # of a class in Python code, whose frame returns the item
+    getter = frame.expected
     frame.arguments = [holder, key]
     frame.push(used_weakly(frame, holder) if _has_own_frame(getter, holder) else frame.item(holder, key))
 

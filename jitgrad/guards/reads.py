@@ -34,6 +34,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import IMMUTABLE, NOWHERE, Check, Path, cell_contents, describe, hooks_of
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.observed_files import is_observed
+from jitgrad.guards.plain_items import plain_items
 
 MAX_CHECKS = 100_000
 VARIES = "a value that differs from call to call"  # among the operations of a write, for what a clock gave
@@ -379,7 +380,7 @@ def _static_attribute(value: Any, name: str) -> Any:
 def copy_of(container: Any) -> Any:
     """A copy of a list, deque, dict, set or bytearray, of the plain type."""
     plain = next(t for t in (list, deque, dict, set, bytearray) if isinstance(container, t))
-    return plain(container)
+    return plain(plain_items(container))
 
 
 def position_in(holder: list[Any], key: Any) -> int | None:

@@ -7,7 +7,6 @@ and a call gives what its frame returns. Other results are unknown until a name 
 
 from __future__ import annotations
 
-import ctypes
 import dis
 import os
 import sys
@@ -21,20 +20,24 @@ import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, Getter, MethodOfUnknown, builtin, read_attribute
+from jitgrad.guards.attributes import (
+    NULL,
+    UNKNOWN,
+    BoundFunction,
+    Getter,
+    MethodOfUnknown,
+    builtin,
+    guard_class_attribute,
+    read_attribute,
+)
 from jitgrad.guards.containers import MUTATORS, read_item
 from jitgrad.guards.contents import Contents
 from jitgrad.guards.denylist import ENVIRONMENT, is_consumed_by_reading
+from jitgrad.guards.frame_variables import free_variable, local_variable
 from jitgrad.guards.guard import Path, cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.part_of import PartOf, Parts, parts_of
 from jitgrad.guards.reads import PLAIN, Reads, is_container, stores
-
-_frame_variable: Callable[[FrameType, str], Any] | None = None
-if sys.version_info >= (3, 13) and sys.implementation.name == "cpython":
-    _frame_variable = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.py_object)(
-        ("PyFrame_GetVar", ctypes.pythonapi)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +51,6 @@ class Unrepeatable:
 def whole_key(key: Any) -> Any:
     """``key`` if all of it is known."""
     return UNKNOWN if isinstance(key, (Parts, PartOf, Unrepeatable, BoundFunction)) or key is NULL else key
-
-
-def _local(frame: FrameType, name: str) -> Any:
-    """The local variable ``name`` of ``frame``, or UNKNOWN.
-
-    A comprehension may keep a variable of its own where the function keeps a cell of that name. Python 3.13.0 takes
-    it for the cell when ``f_locals`` is read, and crashes.
-    """
-    if _frame_variable is None or name not in frame.f_code.co_cellvars:
-        return frame.f_locals.get(name, UNKNOWN)
-    try:
-        return _frame_variable(frame, name)
-    except NameError:
-        return UNKNOWN
 
 
 @lru_cache(maxsize=4096)
@@ -131,6 +120,8 @@ class ShadowFrame:
                 self._follow(self._handlers.get(entry[0].opname, _refuse), entry[0], entry[1])
         elif event == "return":
             self.observer.finished(self, arg)
+            frame.f_trace = None  # else frame and shadow keep each other alive, and the frame its variables
+            return None
         elif event == "exception":
             self._stack.clear()
             self._given.clear()
@@ -182,6 +173,7 @@ class ShadowFrame:
         """The running instruction calls a method of ``value`` and pushes its result."""
         method = lookup(type(value), name)
         if isinstance(method, FunctionType):
+            guard_class_attribute(self.reads, type(value), name, self.origin())
             self.expected, self.arguments = method, [value]
 
     def take_arguments(self, arguments: list[Any]) -> None:
@@ -226,10 +218,10 @@ class ShadowFrame:
     def local(self, name: str) -> Any:
         if name in self._tainted:
             return self._tainted[name]
-        value = _local(self.frame, name)
+        value = local_variable(self.frame, name)
         if name in self._iterators and is_consumed_by_reading(value) and parts_of(value) is None:
             return self._iterators[name]
-        return self.observer.tainted.get(id(value), value)
+        return UNKNOWN if value is MISSING else self.observer.tainted.get(id(value), value)
 
     def bind(self, name: str, value: Any) -> None:
         self._tainted.pop(name, None)
@@ -261,7 +253,9 @@ class ShadowFrame:
             path = Path("closure cell", name) if name != "__class__" else Path("", "super()")
             for cell in self.cells(name):
                 self.reads.read("cell", cell, None, cell_contents(cell), path, self.origin())
-        return self.local(name)
+        value = self.local(name)
+        value = free_variable(self.frame, name) if value is UNKNOWN else value
+        return UNKNOWN if value is MISSING else value
 
     def cells(self, name: str) -> list[Any]:
         """The cells of ``name`` that existed before the call."""

@@ -19,6 +19,7 @@ import optree
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import NOWHERE, Check, Path, behaves_alike, cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict
+from jitgrad.guards.plain_items import plain_items
 from jitgrad.guards.reads import HELD, VARIES, Reads, Write, copy_of, position_in
 
 _APPENDING = {"append", "extend", "__iadd__", "+="}
@@ -58,9 +59,10 @@ class RepeatedStore:
     def present(self) -> Any:
         """What an eager run has stored, in the form of ``value``."""
         if self.kind == "extend":
-            return list(self.holder)[len(self.holder) - len(self.value) :]
+            items = list(plain_items(self.holder))
+            return items[len(items) - len(self.value) :]
         if self.kind == "update":
-            return {key: self.holder[key] for key in self.value}
+            return {key: plain_items(self.holder)[key] for key in self.value}
         return place_content(self.kind, self.holder, self.key)
 
     def without_value(self) -> RepeatedStore:
@@ -77,10 +79,10 @@ class RepeatedStore:
     def make(self, value: Any) -> None:
         """RepeatedStore ``value``, which has the form of the traced one."""
         if self.kind == "extend":
-            self.holder.extend(value)
+            plain_items(self.holder).extend(value)
         elif self.kind == "update":
             for key, item in value.items():
-                self.holder[key] = item
+                plain_items(self.holder)[key] = item
         else:
             fill_place(self.kind, self.holder, self.key, value)
 
@@ -215,7 +217,7 @@ def _can_be_stored(leaf: Any) -> bool:
 
 def _growth(write: Write) -> tuple[str, Any]:
     """How a container grew: the form of a store with the new items; no items if it changed otherwise."""
-    now, before = write.holder, write.old
+    now, before = copy_of(write.holder), write.old
     if isinstance(now, list) and write.operations == {"[]="} and len(now) == len(before):
         return "update", {k: x for k, x in enumerate(now) if before[k] is not x}
     if isinstance(now, dict) and write.operations <= _UPDATING:
@@ -234,10 +236,9 @@ def _same(a: list[Any], b: list[Any]) -> bool:
 
 def place_content(kind: str, holder: Any, key: Any) -> Any:
     """What a written place holds now; MISSING if nothing."""
-    if kind == "item" and isinstance(holder, list):
-        return holder[key] if key < len(holder) else MISSING
     if kind == "item":
-        return holder.get(key, MISSING)
+        items = plain_items(holder)
+        return items.get(key, MISSING) if isinstance(holder, dict) else items[key] if key < len(items) else MISSING
     if kind == "class":
         return holder.__dict__.get(key, MISSING)
     if kind == "attribute":
@@ -253,7 +254,7 @@ def is_unchanged(write: Write) -> bool:
         return place_content(write.kind, write.holder, write.key) is write.old
     if write.kind != "container":
         return behaves_alike(place_content(write.kind, write.holder, write.key), write.old)
-    now, before = write.holder, write.old
+    now, before = copy_of(write.holder), write.old
     if isinstance(now, set):
         return bool(now == before)
     pairs = ((now, before), (now.values(), before.values())) if isinstance(now, dict) else ((now, before),)
@@ -261,9 +262,11 @@ def is_unchanged(write: Write) -> bool:
 
 
 def fill_place(kind: str, holder: Any, key: Any, value: Any) -> None:
-    """Put ``value`` into an item, cell, slot or class attribute."""
-    if kind == "item":
-        holder[key] = value
+    """Put ``value`` into an item, cell, slot or class attribute; MISSING empties the place."""
+    if value is MISSING:
+        _empty_place(kind, holder, key)
+    elif kind == "item":
+        plain_items(holder)[key] = value
     elif kind == "cell":
         holder.cell_contents = value
     elif kind == "class":
@@ -272,23 +275,27 @@ def fill_place(kind: str, holder: Any, key: Any, value: Any) -> None:
         object.__setattr__(holder, key, value)
 
 
+def _empty_place(kind: str, holder: Any, key: Any) -> None:
+    """Delete what ``kind`` says, if there is something."""
+    if kind == "item":
+        plain_items(holder).pop(key, None)
+    elif kind == "cell":
+        del holder.cell_contents  # no error where it is empty
+    elif place_content(kind, holder, key) is not MISSING:
+        delattr(holder, key) if kind == "class" else object.__delattr__(holder, key)
+
+
 def undo(write: Write) -> None:
     """Put back what was at the place before."""
-    holder, key, old = write.holder, write.key, write.old
-    if write.kind == "item":
-        holder.pop(key, None) if old is MISSING else holder.__setitem__(key, old)
-    elif write.kind == "container":
-        _refill(holder, old)
+    if write.kind == "container":
+        _refill(write.holder, write.old)
     elif write.kind == "array":
-        holder[...] = old
-    elif old is MISSING and write.kind == "cell":
-        del holder.cell_contents
-    elif old is MISSING:
-        delattr(holder, key) if write.kind == "class" else object.__delattr__(holder, key)
+        write.holder[...] = write.old
     else:
-        fill_place(write.kind, holder, key, old)
+        fill_place(write.kind, write.holder, write.key, write.old)
 
 
 def _refill(container: Any, before: Any) -> None:
-    container.clear()
-    container.extend(before) if isinstance(before, list | deque | bytearray) else container.update(before)
+    items = plain_items(container)
+    items.clear()
+    items.extend(before) if isinstance(before, list | deque | bytearray) else items.update(before)

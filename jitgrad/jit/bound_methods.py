@@ -19,7 +19,7 @@ class Bindable(Protocol):
 
 
 def bound_method(function: Bindable, instance: Any, owner: type | None) -> Any:
-    """``function`` as a method of ``instance``, which keeps it among its attributes.
+    """``function`` as a method of ``instance``, which keeps it among its attributes; a class for a class method.
 
     A copy of an object has the attributes of the original, whose methods are not those of the copy.
     """
@@ -29,7 +29,11 @@ def bound_method(function: Bindable, instance: Any, owner: type | None) -> Any:
         return functools.partial(function, instance)
     bound = attributes.get(name)
     if bound is None or getattr(bound.eager, "__self__", instance) is not instance:
-        bound = attributes[name] = function.with_function(function.eager.__get__(instance, owner))
+        bound = function.with_function(function.eager.__get__(instance, owner))
+        if isinstance(instance, type):
+            type.__setattr__(instance, name, bound)
+        else:
+            attributes[name] = bound
     return bound
 
 

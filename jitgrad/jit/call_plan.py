@@ -9,6 +9,7 @@ from typing import Protocol
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Donated
 from jitgrad.jit.argument_check import CheckArguments
+from jitgrad.jit.building_steps import BuildResult, InvalidateDonated, WrapResults
 from jitgrad.jit.fast_call import FastCall, FastCallWriter, NotSupportedError
 from jitgrad.jit.input_steps import (
     CallState,
@@ -21,16 +22,7 @@ from jitgrad.jit.input_steps import (
     PrepareArrays,
     ReadInputs,
 )
-from jitgrad.jit.result_steps import (
-    AttachHistory,
-    BuildResult,
-    InvalidateDonated,
-    KeepForCheckpoint,
-    RunProgram,
-    SetGradients,
-    WrapResults,
-    WriteData,
-)
+from jitgrad.jit.result_steps import AttachHistory, KeepForCheckpoint, RunProgram, SetGradients, WriteData
 from jitgrad.jit.trace_result import TraceResult
 from jitgrad.runtime.program_op import ProgramOp
 
@@ -99,7 +91,7 @@ def plan_call(
     tombstone = Donated(f"@jit function {traced.graph.name!r} at {origin.full()}")
     invalidation = InvalidateDonated(traced, donated, tombstone)
     history = (AttachHistory(op),) if op is not None else ()
-    effects = (WriteData(traced, program, origin), SetGradients(traced))
+    effects = (WriteData(traced, program, origin), WrapResults(traced), SetGradients(traced))
     return CallPlan(
         checks=(CheckArguments(), CheckGuard(traced.guard), CheckShared(traced), CheckDevices(traced), CheckGradients(traced)),
         reads=(
@@ -109,7 +101,7 @@ def plan_call(
             KeepForCheckpoint(traced),
         ),
         execution=(prepare, RunProgram(program)),
-        completion=(*history, *effects, WrapResults(traced), invalidation, BuildResult(traced)),
+        completion=(*history, *effects, invalidation, BuildResult(traced)),
         invalidation=invalidation,
     )
 

@@ -214,13 +214,15 @@ class _Interface:
     def _result(self, r: Any) -> ResultSpec:
         if r.output is not None:
             return ResultSpec(r.output)
+        steps = r.view.steps if r.view is not None else ()
+        views = tuple([(op, attrs) for op, attrs, _ in steps if op not in (STOP_GRADIENT, ALIAS)])
+        if r.base is not None:
+            return ResultSpec(r.base, views=views, detached=not views)
         if r.source is None:
             text = literal_text(r.value)
             if text is None:
                 raise EjectError(f"eject: {self.name!r} returns a {type(r.value).__name__}, which cannot be written down")
             return ResultSpec(expression=text)
-        steps = r.view.steps if r.view is not None else ()
-        views = tuple([(op, attrs) for op, attrs, _ in steps if op not in (STOP_GRADIENT, ALIAS)])
         return ResultSpec(expression=self.expression(r.source), views=views, detached=bool(steps) and not views)
 
     def spec(self) -> ModuleSpec:

@@ -68,7 +68,8 @@ class Executable:
         self.program: Program = self.op.forward if traced.differentiable else self._compile(count, watch, unfused)
         self.program.state_on_host = self._state_on_host()
         if not traced.differentiable:
-            self.program.returned = sorted({r.output for r in traced.results if r.output is not None})
+            returned = {output for r in traced.results for output in (r.output, r.base) if output is not None}
+            self.program.returned = sorted(returned)
             self.program.written_back = self._written_back()
         plan = self.program.plan
         written = {p.location.buffer for p in plan.outputs if p.location is not None}

@@ -234,7 +234,7 @@ class CheckOverlap:
         written = self.traced.written
         if not written:
             return
-        arrays = [_array(x) for x in call.inputs]
+        arrays = [array_of(x) for x in call.inputs]
         if not overlapping(arrays, written):
             return
         for k in written:
@@ -290,7 +290,7 @@ class CheckContiguous:
 
     def run(self, call: CallState) -> None:
         for k in self.traced.contiguous:
-            if not _array(call.inputs[k]).flags.c_contiguous:
+            if not array_of(call.inputs[k]).flags.c_contiguous:
                 raise UnguardableError(
                     f"@jit function {self.traced.graph.name!r} at {self.origin.full()} changes a tensor in place of which a "
                     f"reshape is alive, and {self.traced.describe(self.traced.sources[k])} {_aval_of(call.inputs[k])}, from "
@@ -317,7 +317,7 @@ class PrepareArrays:
         copied: Sequence[int] = [
             k for k in self.donated_used if not (isinstance(inputs[k], Tensor) and is_unique_owner(inputs[k]))
         ]
-        arrays = [contiguous(_array(x)) if k in self.program.read else _array(x) for k, x in enumerate(inputs)]
+        arrays = [contiguous(array_of(x)) if k in self.program.read else array_of(x) for k, x in enumerate(inputs)]
         if self.overwritten and (call.preserve or overlapping(arrays, self.overwritten) or self._copies_are_cheap(arrays)):
             copied = self.overwritten
         call.interruptible = len(copied) == len(self.overwritten)
@@ -351,7 +351,7 @@ def _copy_of(array: Any) -> Any:
     return copy
 
 
-def _array(x: Any) -> Any:
+def array_of(x: Any) -> Any:
     if isinstance(x, Tensor):
         return x._data
     return x if isinstance(x, np.ndarray) else np.asarray(x)

@@ -1,4 +1,4 @@
-"""The steps of a call from its program on: outputs, history, outside state, and the result."""
+"""The steps of a call from its program on: outputs, history and outside state."""
 
 from __future__ import annotations
 
@@ -6,29 +6,25 @@ import struct
 from collections import deque
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
-import optree
 
 from jitgrad.autograd.checkpoint import WriteLog
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.compiler.input_source import SourceKind
 from jitgrad.compiler.lowering.layout import BufferRole
-from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.device_array import copy_elements, to_host
+from jitgrad.core.device_array import copy_elements
 from jitgrad.core.origin import Origin
-from jitgrad.core.tensor import Donated, Tensor
+from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import POOL, SMALL
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.input_steps import CallState
-from jitgrad.jit.trace_result import EffectKind, Result, TraceResult
+from jitgrad.jit.trace_result import EffectKind, TraceResult
 from jitgrad.ops.inplace import assign
 from jitgrad.runtime.executor import thread_pool
 from jitgrad.runtime.executor.fastcall import data_address
 from jitgrad.runtime.native_runner import NativeFrame
-from jitgrad.runtime.ownership import invalidate
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import ProgramOp
 
@@ -219,13 +215,15 @@ class WriteData:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SetGradients:
-    """Tensors whose gradients the function changes get the new ones, or None."""
+    """Tensors whose gradients the function changes get the new ones, which may be results as well, or None."""
 
     traced: TraceResult
 
     def run(self, call: CallState) -> None:
         for effect in self.traced.effects_of(EffectKind.GRADIENT):
-            grad = None if effect.output is None else Tensor(call.outputs[effect.output])
+            k, grad = effect.output, None
+            if k is not None:
+                grad = call.tensors[k] = call.tensors.get(k, Tensor(call.outputs[k]))
             effect.target.resolve(call.leaves)._grad = grad
 
     def write(self, w: FastCallWriter) -> None:
@@ -235,134 +233,9 @@ class SetGradients:
             w.line(f"for t in {w.constant('L', tuple(e.target.key for e in cleared))}: t._grad = None")
             effects = [e for e in effects if e not in cleared]
         for effect in effects:
-            grad = "None" if effect.output is None else w.new_tensor(effect.output)
-            w.line(f"{w.object_text(effect.target)}._grad = {grad}")
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class WrapResults:
-    """Outputs that are results without a history become tensors."""
-
-    traced: TraceResult
-
-    def run(self, call: CallState) -> None:
-        for r in self.traced.results:
-            if r.output is not None and r.output not in call.tensors and not r.number:
-                array = call.outputs[r.output]
-                call.tensors[r.output] = Tensor(array, Aval(array.shape, array.dtype, r.weak))
-
-    def write(self, w: FastCallWriter) -> None:
-        new = [r for r in self.traced.results if not r.number and r.output is not None and r.output not in w.tensors]
-        weak = {r.output: r.weak for r in new if r.output is not None}
-        if len(weak) <= FEW:
-            for output, is_weak in weak.items():
-                w.tensors[output] = f"t{output}"
-                w.line(f"t{output} = {w.new_tensor(output, is_weak)}")
-            return
-        avals = w.constant("R", tuple(w.aval_of(output, weak[output]) for output in weak))
-        arrays, addresses = (listed(texts) for texts in zip(*[w.array_of(output) for output in weak], strict=True))
-        w.line(f"t = [*map(of_result, ({arrays},), {avals}, ({addresses},))]")
-        w.tensors.update((output, f"t[{k}]") for k, output in enumerate(weak))
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class InvalidateDonated:
-    """The caller's donated tensors lose their data; a tensor that is also a result keeps it."""
-
-    traced: TraceResult
-    donated: tuple[int, ...]
-    tombstone: Donated
-
-    def run(self, call: CallState) -> None:
-        results = {id(r.source.key) for r in self.traced.results if r.source is not None}
-        invalidate((call.leaves[k] for k in self.donated if id(call.leaves[k]) not in results), self.tombstone)
-
-    def write(self, w: FastCallWriter) -> None:
-        if self.donated:
-            if any(r.source is not None and r.source.kind is not SourceKind.ARGUMENT for r in self.traced.results):
-                raise NotSupportedError  # a donated argument may be that object
-            w.names["invalidate"] = invalidate
-            texts = [w.leaves[k] for k in self.donated]
-            w.line(f"invalidate(({listed(texts)},), {w.constant('G', self.tombstone)})")
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class BuildResult:
-    """The result of the function: containers around tensors, passed objects and static values.
-
-    What the function stores outside is part of the same tree, and is stored last.
-    """
-
-    traced: TraceResult
-
-    def run(self, call: CallState) -> None:
-        leaves: list[Any] = []
-        copies = self.traced.made.copies()
-        for r in self.traced.results:
-            if r.source is not None:
-                x = r.source.resolve(call.leaves)
-            elif r.output is None:
-                x = r.value if r.copied is None else copies[r.copied]
+            k, target = effect.output, w.object_text(effect.target)
+            if k is None or k in w.tensors:
+                w.line(f"{target}._grad = {'None' if k is None else w.tensors[k]}")
             else:
-                x = to_host(call.outputs[r.output]).item() if r.number else call.tensors[r.output]
-            leaves.append(x if r.view is None else r.view.of(x))
-        call.result = optree.tree_unflatten(self.traced.treedef, leaves)
-        if self.traced.stores:
-            call.result, values = call.result
-            for store, value in zip(self.traced.stores, values, strict=True):
-                store.make(value)
-
-    def write(self, w: FastCallWriter) -> None:
-        texts = []
-        if self.traced.made:
-            w.line(f"copies = {w.constant('J', self.traced.made.copies)}()")
-        for r in self.traced.results:
-            if r.output is not None:
-                text = self._number_text(w, r.output) if r.number else w.tensors[r.output]
-            elif r.copied is not None:
-                text = f"copies[{r.copied}]"
-            else:
-                text = w.constant("C", r.value) if r.source is None else w.object_text(r.source)
-            texts.append(text if r.view is None else f"{w.constant('W', r.view.of)}({text})")
-        containers = _tree_text(w, optree.tree_unflatten(self.traced.treedef, texts))
-        unflatten = w.constant("T", self.traced.treedef.unflatten)
-        tree = containers or f"{unflatten}([{listed(texts)}])"
-        if self.traced.stores:
-            w.line(f"result, stored = {tree}")
-            self._write_stores(w)
-            tree = "result"
-        w.line(f"return {tree}")
-
-    def _write_stores(self, w: FastCallWriter) -> None:
-        """Text that fills the places outside; constants in dicts, such as modes of many modules, in one loop."""
-        _, values = optree.tree_unflatten(self.traced.treedef, self.traced.results)
-        constants = []
-        for k, (store, r) in enumerate(zip(self.traced.stores, values, strict=True)):
-            if store.kind == "item" and type(r) is Result and r.output is None and r.source is None:
-                constants.append((store.holder, store.key, r.value))
-            else:
-                w.line(f"{w.constant('M', store.make)}(stored[{k}])")
-        if constants:
-            w.line(f"for place, key, value in {w.constant('N', constants)}: place[key] = value")
-
-    def _number_text(self, w: FastCallWriter, output: int) -> str:
-        array = w.array_of(output)[0]
-        if not w.on_device:
-            return f"{array}.item()"
-        w.names["to_host"] = to_host
-        return f"to_host({array}).item()"
-
-
-def _tree_text(w: FastCallWriter, tree: Any) -> str:
-    """An expression for tuples, lists and dicts of expressions; "" for other containers."""
-    kind = type(tree)
-    if kind is str:
-        return str(tree)
-    if kind not in (tuple, list, dict):
-        return ""
-    parts = [_tree_text(w, x) for x in (tree.values() if kind is dict else tree)]
-    if "" in parts:
-        return ""
-    if kind is dict:
-        return "{" + ", ".join(f"{w.constant('K', k)}: {text}" for k, text in zip(tree, parts, strict=True)) + "}"
-    return tuple_text(parts) if kind is tuple else f"[{listed(parts)}]"
+                w.tensors[k] = f"g{k}"
+                w.line(f"g{k} = {target}._grad = {w.new_tensor(k)}")

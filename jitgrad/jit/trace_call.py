@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import is_
 from typing import Any
 
-import numpy as np
 import optree
 
 from jitgrad.autograd.broken_history import broken_histories
 from jitgrad.compiler.constant_indices import slice_constant_indices
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.input_source import InputSource, SourceKind
-from jitgrad.compiler.runtime_number import FLOAT_AVAL, RuntimeNumber, ValueNeededError
+from jitgrad.compiler.runtime_number import FLOAT_AVAL, ValueNeededError
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import recording_in
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.ir import Atom, Graph, Value
 from jitgrad.core.origin import Origin
-from jitgrad.core.tape_node import Edge, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.environment import Environment
-from jitgrad.guards.writes import HeldPlace, RepeatedStore
+from jitgrad.guards.writes import HeldPlace
 from jitgrad.jit.devices import device_of_arguments, place_of
 from jitgrad.jit.held_places import ReplacedTensorsError
-from jitgrad.jit.output_views import find_view
-from jitgrad.jit.records import NAMESPACE, is_record
+from jitgrad.jit.records import NAMESPACE
 from jitgrad.jit.result_check import ResultParts
+from jitgrad.jit.result_outputs import ResultOutputs
 from jitgrad.jit.signature import Call, Static
-from jitgrad.jit.trace_result import Effect, EffectKind, Result, TraceResult, describe_source
+from jitgrad.jit.trace_result import Effect, EffectKind, TraceResult, describe_source
 from jitgrad.ops.random import default_generator
 
 
@@ -156,21 +154,21 @@ def _finish(
     _check_changes(environment, trace.name)
     stores = environment.stores()
     parts = ResultParts(trace.name, environment.existed, [store.value for store in stores])
-    outputs, starts = list[Atom](), dict[int, Edge]()
     copied = {*donated, *(k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor))}
-    results, treedef = _results(trace, parts, result, stores, outputs, starts, copied)
-    effects = _effects(trace, tensors, outputs, starts)
+    outputs = ResultOutputs(trace, parts, copied)
+    results, treedef = outputs.results_of(result, stores)
+    effects = _effects(trace, tensors, outputs)
     _check_leaves(effects, call, trace.name)
     changed = {e.target for e in effects if e.kind is EffectKind.DATA}
     _check_reachable(trace, environment)
     return TraceResult(
-        graph=_with_slices(trace, environment, tuple(outputs)),  # first: it leaves out inputs, and adds to the guard
+        graph=_with_slices(trace, environment, tuple(outputs.outputs)),  # first: it leaves out inputs, and adds to the guard
         sources=tuple(trace.sources),
         results=results,
         treedef=treedef,
         effects=effects,
-        differentiable=tuple(starts),
-        broken=broken_histories(starts, trace.since),
+        differentiable=tuple(outputs.starts),
+        broken=broken_histories(outputs.starts, trace.since),
         wants_grad=tuple(k for k, v in enumerate(trace.inputs) if v in trace.tainted),
         written=tuple(k for k, source in enumerate(trace.sources) if source in changed),
         contiguous=tuple(k for k, v in enumerate(trace.inputs) if v in trace.reshapes.contiguous),
@@ -204,100 +202,12 @@ def _with_slices(trace: Trace, environment: Environment, outputs: tuple[Atom, ..
     return replace(graph, inputs=tuple(trace.inputs))
 
 
-def _numbers(trace: Trace, stores: Sequence[RepeatedStore], count: int) -> frozenset[int]:
-    """The leaves, of ``count``, that stores put in places as Python numbers: the last leaves are those of the stores."""
-    stored = optree.tree_leaves([store.value for store in stores], none_is_leaf=True)
-    pairs = enumerate(stored, count - len(stored))
-    return frozenset({k for k, x in pairs if isinstance(x, Tensor) and trace.stands_for_number(x)})
-
-
-def _results(
-    trace: Trace,
-    parts: ResultParts,
-    result: Any,
-    stores: Sequence[RepeatedStore],
-    outputs: list[Atom],
-    starts: dict[int, Edge],
-    copied: Collection[int],
-) -> tuple[tuple[Result, ...], Any]:
-    """One for each leaf of ``result`` and of what ``stores`` store, and their structure.
-
-    Computed ints become Python numbers again.
-    """
-    leaves, treedef = parts.flatten(result)
-    numbers = _numbers(trace, stores, len(leaves))
-    positions: dict[tuple[Atom, bool], int] = {}  # outputs by their atom and whether gradients flow to them
-    results = []
-    for k, x in enumerate(leaves):
-        is_number = k in numbers or type(x) is RuntimeNumber
-        results.append(
-            _number(trace, x, outputs) if is_number else _result(trace, x, outputs, starts, copied, positions, parts)
-        )
-    return tuple(results), treedef
-
-
-def _number(trace: Trace, x: Any, outputs: list[Atom]) -> Result:
-    """The result for a number that depends on numbers among the arguments."""
-    outputs.append(x.value if type(x) is RuntimeNumber else trace.current(x))
-    return Result(output=len(outputs) - 1, number=True)
-
-
-def _result(
-    trace: Trace,
-    x: Any,
-    outputs: list[Atom],
-    starts: dict[int, Edge],
-    copied: Collection[int],
-    positions: dict[tuple[Atom, bool], int],
-    parts: ResultParts,
-) -> Result:
-    """For a leaf of what the function returns or stores; new tensors, and views of ``copied`` arguments, are outputs.
-
-    Where the gradients of outputs go is added to ``starts``, and outputs by their atom, and by whether gradients flow
-    to them, to ``positions``.
-    """
-    if isinstance(x, np.ndarray) and x.dtype.kind in "biufc":
-        x = trace.constant(x)
-    if is_record(type(x)):
-        raise UnguardableError(
-            f"@jit function {trace.name!r} returns a {type(x).__name__}, and a call cannot tell it from an argument: "
-            "return its parts as a tuple or a dict"
-        )
-    if not isinstance(x, Tensor):
-        return Result(value=x, copied=parts.check(x))
-    if id(x) in trace.lifted or type(x._data) is not Value:
-        return Result(source=trace.source_of(x))
-    if (source_and_view := find_view(trace, x, copied)) is not None:
-        return Result(source=source_and_view[0], view=source_and_view[1])
-    atom = trace.current(x)
-    # a history that was freed inside the function leads nowhere
-    flows = x._requires_grad and x.grad_fn is not None and not x.grad_fn.is_used_up
-    if flows:
-        atom = trace.with_history(atom, x)
-    output = positions.setdefault((atom, flows), len(outputs))
-    if output == len(outputs):
-        outputs.append(atom)
-        starts.update({output: edge_of(x)} if flows else {})
-    return Result(output=output, weak=x.aval.weak)
-
-
-def _effects(
-    trace: Trace, tensors: dict[int, Tensor], outputs: list[Atom], starts: dict[int, Edge]
-) -> tuple[Effect, ...]:
-    """In-place changes and gradients; a call makes these changes after its program succeeded.
-
-    Where the gradients go of outputs that tensors with other histories get is added to ``starts``.
-    """
-
-    def output(value: Atom) -> int:
-        outputs.append(value)  # listed again even if a result is the same value: the memory must not be shared
-        return len(outputs) - 1
+def _effects(trace: Trace, tensors: dict[int, Tensor], outputs: ResultOutputs) -> tuple[Effect, ...]:
+    """In-place changes and gradients, which are further ``outputs``; a call makes these changes after its program succeeded."""
 
     def write(tensor: Tensor, source: InputSource, value: Value) -> Effect:
         edge = trace.moved.get(id(tensor))
-        k = output(value if edge is None else trace.flowing(value, edge))
-        if edge is not None:
-            starts[k] = edge
+        k = outputs.new_data(value if edge is None else trace.flowing(value, edge), edge)
         return Effect(EffectKind.DATA, source, k, id(tensor) in trace.moved, id(tensor) in trace.replaced)
 
     effects = [write(t, trace.source_of(t), value) for t, value in trace.written.values()]
@@ -313,9 +223,8 @@ def _effects(
             if trace.grads_read.get(id(tensor), (None, True))[1]:
                 effects.append(Effect(EffectKind.GRADIENT, source, None))
             continue
-        value = trace.current(grad)
-        if before.get(source) is not value:
-            effects.append(Effect(EffectKind.GRADIENT, source, output(value)))
+        if before.get(source) is not trace.current(grad):
+            effects.append(Effect(EffectKind.GRADIENT, source, outputs.gradient(grad)))
     return tuple(effects)
 
 

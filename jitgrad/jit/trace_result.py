@@ -44,13 +44,16 @@ class Effect:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Result:
-    """One leaf of the function's result, or of what it stores outside: a new tensor, an object or a
-    view of one, or a value."""
+    """One leaf of the function's result, or of what it stores outside: a new tensor, an object, a view of either, or a
+    value."""
 
     output: int | None = None  # of the program, for a new tensor
     weak: bool = False
+    new_leaf: bool = False  # the new tensor requires grad
     source: InputSource | None = None  # of an object that exists before the call
-    view: ResultView | None = None  # of ``source``
+    base: int | None = None  # the output that has the memory of a new tensor which shares it
+    view: ResultView | None = None  # of ``source`` or ``base``
+    layout_of: tuple[InputSource, ...] = ()  # if one is not C-contiguous, the view of ``base`` is a copy
     value: Any = None
     copied: int | None = None  # the position of the copy of ``value`` that each call makes
     number: bool = False  # the output becomes a Python number

@@ -235,3 +235,29 @@ def test_under_no_grad_it_is_the_plain_function():
     with no_grad():
         y = checkpoint(lambda x: x * 2.0)(leaf(X))
     assert not y.requires_grad
+
+
+def test_backward_within_it_adds_to_gradients_once():
+    def f(x, w):
+        inner = x.detach().requires_grad_()
+        (inner * inner * w).sum().backward()
+        (3.0 * x).sum().backward()
+        return inner.grad * x
+
+    found = []
+    for call in (f, checkpoint(f), jit(f, backend="python"), jit(checkpoint(f), backend="python", check="off")):
+        x, w = tensor([1.0, 2.0], requires_grad=True), tensor([3.0, 4.0], requires_grad=True)
+        y = call(x, w)
+        before = x.grad.tolist(), w.grad.tolist()
+        y.sum().backward()
+        found.append((before, x.grad.tolist(), w.grad.tolist()))
+    assert found == [(([3.0, 3.0], [1.0, 4.0]), [9.0, 19.0], [1.0, 4.0])] * 4
+
+
+def test_backward_within_it_to_the_history_of_an_argument_is_refused():
+    def f(x):
+        (x * x).sum().backward()
+        return x * 2.0
+
+    with pytest.raises(AutogradError, match=r"checkpoint\(f\): backward\(\) in it reaches an argument f32\[2\]"):
+        checkpoint(f)(tensor([1.0, 2.0], requires_grad=True) * 2.0)

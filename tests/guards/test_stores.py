@@ -330,3 +330,60 @@ def test_an_attribute_of_a_module_with_many_of_them_may_become_a_tensor() -> Non
         return [run(jg.ones(2)).item() for _ in range(4)], layer.penalty.item()
 
     np.testing.assert_allclose(*[np.hstack(losses(w)) for w in (lambda f: f, lambda f: jg.jit(f, backend="python"))], rtol=1e-6)
+
+
+def drop_an_item(place: Any, x: Any, loss: Any) -> None:
+    place.dict.pop("old", None)
+
+
+def delete_an_item(place: Any, x: Any, loss: Any) -> None:
+    if "old" in place.dict:
+        del place.dict["old"]
+
+
+def delete_an_attribute(place: Any, x: Any, loss: Any) -> None:
+    if hasattr(place, "old"):
+        del place.old
+
+
+def delete_a_slot(place: Any, x: Any, loss: Any) -> None:
+    if hasattr(place.slots, "best"):
+        del place.slots.best
+
+
+REMOVING = [drop_an_item, delete_an_item, delete_an_attribute, delete_a_slot]
+
+
+@pytest.mark.parametrize("check", ["first", "off"])
+@pytest.mark.parametrize("remove", REMOVING, ids=lambda f: f.__name__)
+def test_each_call_removes_what_an_eager_call_removes(remove: Any, check: str) -> None:
+    expected, found = new_place(), new_place()
+    eager = step_for(remove, expected)
+    compiled = jg.jit(step_for(remove, found), check=check, backend="python")
+
+    for k in range(6):
+        for place in (expected, found) if k % 3 else ():
+            place.dict["old"] = place.old = place.slots.best = 1.0
+        x = jg.tensor([1.0 + k, 2.0, 3.0])
+        assert float(compiled(x)) == float(eager(x))
+        assert contents(found) == contents(expected), f"after call {k}"
+        assert vars(found).keys() == vars(expected).keys()
+
+    assert compiled.cache_info().traces == 2  # with something to remove and without
+
+
+def test_each_call_deletes_a_variable() -> None:
+    scale: float
+
+    def f(x: Any) -> Any:
+        nonlocal scale
+        y = x * scale
+        del scale
+        return y
+
+    compiled = jg.jit(f, check="off", backend="python")
+    for _ in range(3):
+        scale = 2.0
+        assert compiled(jg.tensor([3.0])).tolist() == [6.0]
+        with pytest.raises(NameError):
+            print(scale)

@@ -132,3 +132,28 @@ def test_old_programs_of_a_changing_surrounding_are_forgotten(monkeypatch):
 
     assert len(caught) == 1
     assert [len(f._programs.of(key)) for key in f._programs] == [16]
+
+
+def test_class_methods_and_static_methods() -> None:
+    class Rates:
+        factor = 2.0
+
+        @classmethod
+        @jit
+        def of_class(cls, x: Any) -> Any:
+            return x * cls.factor
+
+        @staticmethod
+        @jit
+        def static(x: Any) -> Any:
+            return x * Rates.factor
+
+    class Higher(Rates):
+        factor = 5.0
+
+    x = jg.ones(2)
+    for factor in (2.0, 3.0):
+        Rates.factor = factor
+        assert Rates.of_class(x).tolist() == Rates().of_class(x).tolist() == [factor] * 2
+        assert Rates.static(x).tolist() == [factor] * 2
+        assert Higher.of_class(x).tolist() == [5.0, 5.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from jitgrad.compiler.compiler_ops import IDENTITY
@@ -43,7 +44,7 @@ class _Copies(Rewriter):
     def run(self) -> Graph:
         for node in self.visit():
             self.place(node)
-        outputs = tuple([self.owned(atom) if isinstance(atom, Value) else atom for atom in self.source.outputs])
+        outputs = self.apart([self.owned(atom) if isinstance(atom, Value) else atom for atom in self.source.outputs])
         return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
 
     def at(self, value: Value) -> Location:
@@ -116,6 +117,26 @@ class _Copies(Rewriter):
         if repeats or value in self.numbers:
             return self.copy(value)
         return self.copy_in_order(value, location) if location.buffer in self.inputs else value
+
+    def apart(self, outputs: Sequence[Atom]) -> tuple[Atom, ...]:
+        """``outputs`` with copies of those that are views of one value: the caller may change each of them.
+
+        One value that is listed twice gets a place of its own for each later.
+        """
+        owners: dict[Buffer, Value] = {}
+        for value in outputs:  # what has the memory in order stays
+            if isinstance(value, Value) and self.is_whole(value):
+                owners.setdefault(self.at(value).buffer, value)
+        found = list[Atom]()
+        for value in outputs:
+            if isinstance(value, Value) and owners.setdefault(self.at(value).buffer, value) is not value:
+                value = self.copy_in_order(value, self.at(value))
+            found.append(value)
+        return tuple(found)
+
+    def is_whole(self, value: Value) -> bool:
+        """Whether ``value`` is all of its memory, in order."""
+        return self.at(value).is_contiguous(value.aval.shape) and self.at(value).buffer.nbytes == value.aval.nbytes
 
     def copy_in_order(self, value: Value, location: Location) -> Value:
         """A copy of ``value`` whose axes have the same order in memory, as NumPy's copies do."""

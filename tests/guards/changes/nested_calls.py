@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import collections.abc
 import heapq
 import itertools
 import operator
@@ -289,3 +290,47 @@ def smallest_of_a_variable():
         return x * min(iterator)[1]
 
     return (f, lambda: table[0].__setitem__(0, 8.0))
+
+
+@case
+def attribute_in_a_format():
+    held = NS(rate=NS(value=2.0))
+    return lambda x: x * float("{0.rate.value}".format(held)), lambda: setattr(held.rate, "value", 3.0)  # noqa: UP032
+
+
+@case
+def c_function_in_map_reads_attributes():
+    held = NS(a=2.0)
+    return (lambda x: x * sum(len(d) for d in map(vars, [held]))), lambda: setattr(held, "b", 3.0)
+
+
+@case
+def items_of_a_chain_map():
+    first = {"a": 2.0}
+    settings = collections.ChainMap(first, {"b": 3.0})
+
+    def f(x):
+        for key, rate in settings.items():
+            x = x * rate + len(key)
+        return x
+
+    return f, lambda: first.__setitem__("ccc", 5.0)
+
+
+@case
+def items_of_an_abstract_mapping():
+    class Settings(collections.abc.Mapping):
+        def __init__(self, items):
+            self.stored = items
+
+        def __getitem__(self, key):
+            return self.stored[key]
+
+        def __iter__(self):
+            return iter(self.stored)
+
+        def __len__(self):
+            return len(self.stored)
+
+    settings = Settings({"a": 2.0})
+    return lambda x: x * sum(settings.values()) + ("c" in settings), lambda: settings.stored.update(c=5.0)

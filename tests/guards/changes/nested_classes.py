@@ -197,3 +197,73 @@ def matched_item_of_a_call():
         return x
 
     return (f, lambda: table["a"]["k"].__setitem__(0, 9.0))
+
+
+@case
+def body_of_a_class_in_the_function():
+    rates = [2.0]
+
+    def f(x):
+        class Scale:
+            rate = rates[0]
+
+        return x * Scale.rate
+
+    return f, lambda: rates.__setitem__(0, 9.0)
+
+
+@case
+def body_of_a_nested_class_reads_a_local_variable():
+    settings = {"rates": [2.0]}
+
+    def f(x):
+        rates = settings["rates"]
+
+        class Outer:
+            class Inner:
+                rate = rates[0] + 1
+
+        return x * Outer.Inner.rate
+
+    return f, lambda: settings["rates"].__setitem__(0, 9.0)
+
+
+def given_by(items):
+    """A class of its own for each test, which replaces its methods."""
+    return type("Given", (Sequence,), {"__iter__": Sequence.__iter__, "__getitem__": Sequence.__getitem__})(items)
+
+
+@case
+def iter_method_replaced():
+    held = given_by([2.0, 3.0])
+
+    def f(x):
+        for rate in held:
+            x = x * rate
+        return x
+
+    return f, lambda: setattr(type(held), "__iter__", lambda self: iter([7.0]))
+
+
+@case
+def getitem_method_replaced():
+    held = given_by([2.0, 3.0])
+    return lambda x: x * held[1], lambda: setattr(type(held), "__getitem__", lambda self, index: 7.0 + index)
+
+
+@case
+def enter_method_replaced():
+    class Scope:
+        def __enter__(self):
+            return 2.0
+
+        def __exit__(self, *error):
+            return None
+
+    scope = Scope()
+
+    def f(x):
+        with scope as rate:
+            return x * rate
+
+    return f, lambda: setattr(Scope, "__enter__", lambda self: 7.0)

@@ -1,0 +1,179 @@
+"""The last steps of a call: tensors of the outputs, donated arguments, and the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from jitgrad.compiler.input_source import SourceKind
+from jitgrad.core.aval import Aval
+from jitgrad.core.device_array import to_host
+from jitgrad.core.tensor import Donated, Tensor
+from jitgrad.guards.object_state import MISSING
+from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
+from jitgrad.jit.input_steps import CallState, array_of
+from jitgrad.jit.trace_result import Result, TraceResult
+from jitgrad.ops.creation import clone
+from jitgrad.runtime.ownership import invalidate
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WrapResults:
+    """Outputs that are results without a history become tensors."""
+
+    traced: TraceResult
+
+    def run(self, call: CallState) -> None:
+        for output, weak in self._weak().items():
+            if output not in call.tensors:
+                array = call.outputs[output]
+                call.tensors[output] = Tensor(array, Aval(array.shape, array.dtype, weak))
+        for output in self._new_leaves():
+            call.tensors[output]._requires_grad = True
+
+    def _weak(self) -> dict[int, bool]:
+        """The outputs that become tensors, and whether these are weak."""
+        bases = {r.base: False for r in self.traced.results if r.base is not None}
+        return bases | {r.output: r.weak for r in self.traced.results if r.output is not None and not r.number}
+
+    def _new_leaves(self) -> list[int]:
+        return [r.output for r in self.traced.results if r.output is not None and r.new_leaf]
+
+    def write(self, w: FastCallWriter) -> None:
+        self._write_tensors(w)
+        for output in self._new_leaves():
+            w.line(f"{w.tensors[output]}._requires_grad = True")
+
+    def _write_tensors(self, w: FastCallWriter) -> None:
+        weak = {output: is_weak for output, is_weak in self._weak().items() if output not in w.tensors}
+        if len(weak) <= FEW:
+            for output, is_weak in weak.items():
+                w.tensors[output] = f"t{output}"
+                w.line(f"t{output} = {w.new_tensor(output, is_weak)}")
+            return
+        avals = w.constant("R", tuple(w.aval_of(output, weak[output]) for output in weak))
+        arrays, addresses = (listed(texts) for texts in zip(*[w.array_of(output) for output in weak], strict=True))
+        w.line(f"t = [*map(of_result, ({arrays},), {avals}, ({addresses},))]")
+        w.tensors.update((output, f"t[{k}]") for k, output in enumerate(weak))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class InvalidateDonated:
+    """The caller's donated tensors lose their data; a tensor that is also a result keeps it."""
+
+    traced: TraceResult
+    donated: tuple[int, ...]
+    tombstone: Donated
+
+    def run(self, call: CallState) -> None:
+        results = {id(r.source.key) for r in self.traced.results if r.source is not None}
+        invalidate((call.leaves[k] for k in self.donated if id(call.leaves[k]) not in results), self.tombstone)
+
+    def write(self, w: FastCallWriter) -> None:
+        if self.donated:
+            if any(r.source is not None and r.source.kind is not SourceKind.ARGUMENT for r in self.traced.results):
+                raise NotSupportedError  # a donated argument may be that object
+            w.names["invalidate"] = invalidate
+            texts = [w.leaves[k] for k in self.donated]
+            w.line(f"invalidate(({listed(texts)},), {w.constant('G', self.tombstone)})")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BuildResult:
+    """The result of the function: containers around tensors, passed objects and static values.
+
+    What the function stores outside is part of the same tree, and is stored last.
+    """
+
+    traced: TraceResult
+
+    def run(self, call: CallState) -> None:
+        leaves: list[Any] = []
+        copies = self.traced.made.copies()
+        for r in self.traced.results:
+            if r.source is not None:
+                x = r.source.resolve(call.leaves)
+            elif r.base is not None:
+                x = self._base(r, call)
+            elif r.output is None:
+                x = r.value if r.copied is None else copies[r.copied]
+            else:
+                x = to_host(call.outputs[r.output]).item() if r.number else call.tensors[r.output]
+            leaves.append(x if r.view is None else r.view.of(x))
+        call.result = optree.tree_unflatten(self.traced.treedef, leaves)
+        if self.traced.stores:
+            call.result, values = call.result
+            for store, value in zip(self.traced.stores, values, strict=True):
+                store.make(value)
+
+    def _base(self, r: Result, call: CallState) -> Tensor:
+        """The tensor of which ``r`` is a view in this call."""
+        assert r.base is not None
+        base, layouts = call.tensors[r.base], [s.resolve(call.leaves) for s in r.layout_of]
+        return base if all(_gives_row_major(array_of(x)) for x in layouts) else clone(base)
+
+    def write(self, w: FastCallWriter) -> None:
+        texts = []
+        if self.traced.made:
+            w.line(f"copies = {w.constant('J', self.traced.made.copies)}()")
+        for r in self.traced.results:
+            if r.output is not None:
+                text = self._number_text(w, r.output) if r.number else w.tensors[r.output]
+            elif r.base is not None:
+                text = w.tensors[r.base]
+            elif r.copied is not None:
+                text = f"copies[{r.copied}]"
+            else:
+                text = w.constant("C", r.value) if r.source is None else w.object_text(r.source)
+            texts.append(text if r.view is None else f"{w.constant('W', r.view.of)}({text})")
+        containers = _tree_text(w, optree.tree_unflatten(self.traced.treedef, texts))
+        unflatten = w.constant("T", self.traced.treedef.unflatten)
+        tree = containers or f"{unflatten}([{listed(texts)}])"
+        if self.traced.stores:
+            w.line(f"result, stored = {tree}")
+            self._write_stores(w)
+            tree = "result"
+        w.line(f"return {tree}")
+
+    def _write_stores(self, w: FastCallWriter) -> None:
+        """Text that fills the places outside; constants in dicts, such as modes of many modules, in one loop."""
+        _, values = optree.tree_unflatten(self.traced.treedef, self.traced.results)
+        constants = []
+        for k, (store, r) in enumerate(zip(self.traced.stores, values, strict=True)):
+            constant = type(r) is Result and r.output is None and r.base is None and r.source is None and r.value is not MISSING
+            if store.kind == "item" and constant:
+                constants.append((store.holder, store.key, r.value))
+            else:
+                w.line(f"{w.constant('M', store.make)}(stored[{k}])")
+        if constants:
+            w.line(f"for place, key, value in {w.constant('N', constants)}: place[key] = value")
+
+    def _number_text(self, w: FastCallWriter, output: int) -> str:
+        array = w.array_of(output)[0]
+        if not w.on_device:
+            return f"{array}.item()"
+        w.names["to_host"] = to_host
+        return f"to_host({array}).item()"
+
+
+def _gives_row_major(array: Any) -> bool:
+    """Whether NumPy makes a C-contiguous array where it computes with ``array`` element by element."""
+    return array.flags.c_contiguous or (isinstance(array, np.ndarray) and np.empty_like(array).flags.c_contiguous)
+
+
+def _tree_text(w: FastCallWriter, tree: Any) -> str:
+    """An expression for tuples, lists and dicts of expressions; "" for other containers."""
+    kind = type(tree)
+    if kind is str:
+        return str(tree)
+    if kind not in (tuple, list, dict):
+        return ""
+    parts = [_tree_text(w, x) for x in (tree.values() if kind is dict else tree)]
+    if "" in parts:
+        return ""
+    if kind is dict:
+        return "{" + ", ".join(f"{w.constant('K', k)}: {text}" for k, text in zip(tree, parts, strict=True)) + "}"
+    return tuple_text(parts) if kind is tuple else f"[{listed(parts)}]"

@@ -1,0 +1,114 @@
+"""Which outputs of the program the results of a trace are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from jitgrad.compiler.runtime_number import RuntimeNumber
+from jitgrad.compiler.tracer import Trace
+from jitgrad.core.errors import UnguardableError
+from jitgrad.core.ir import Atom, Value
+from jitgrad.core.tape_node import Edge, edge_of
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.writes import RepeatedStore
+from jitgrad.jit.output_views import SharedMemory, find_view, flows, shared_memory
+from jitgrad.jit.records import is_record
+from jitgrad.jit.result_check import ResultParts
+from jitgrad.jit.trace_result import Result
+
+
+class ResultOutputs:
+    """The outputs of a trace so far.
+
+    Attributes:
+        outputs: their atoms.
+        starts: where gradients of them go, by their positions.
+    """
+
+    def __init__(self, trace: Trace, parts: ResultParts, copied: Collection[int]) -> None:
+        """Views of arguments at the positions ``copied`` are outputs, too."""
+        self.outputs: list[Atom] = []
+        self.starts: dict[int, Edge] = {}
+        self._trace = trace
+        self._parts = parts
+        self._copied = copied
+        self._positions: dict[int, int] = {}  # of tensors among the outputs, by id
+        self._shared: dict[int, SharedMemory] = {}  # the results that share memory with another, by id
+
+    def results_of(self, result: Any, stores: Sequence[RepeatedStore]) -> tuple[tuple[Result, ...], Any]:
+        """One for each leaf of ``result`` and of what ``stores`` store, and their structure.
+
+        Computed ints become Python numbers again.
+        """
+        leaves, treedef = self._parts.flatten(result)
+        gradients = [grad for _, grad in self._trace.grads.values()]
+        self._shared = shared_memory(self._trace, [*leaves, *gradients])
+        numbers = _numbers(self._trace, stores, len(leaves))
+        pairs = enumerate(leaves)
+        return tuple([self._number(x) if k in numbers or type(x) is RuntimeNumber else self._leaf(x) for k, x in pairs]), treedef
+
+    def _number(self, x: Any) -> Result:
+        """The result for a number that depends on numbers among the arguments."""
+        self.outputs.append(x.value if type(x) is RuntimeNumber else self._trace.current(x))
+        return Result(output=len(self.outputs) - 1, number=True)
+
+    def _leaf(self, x: Any) -> Result:
+        """For a leaf of what the function returns or stores."""
+        trace = self._trace
+        if isinstance(x, np.ndarray) and x.dtype.kind in "biufc":
+            x = trace.constant(x)
+        if is_record(type(x)):
+            raise UnguardableError(
+                f"@jit function {trace.name!r} returns a {type(x).__name__}, and a call cannot tell it from an argument: "
+                "return its parts as a tuple or a dict"
+            )
+        if not isinstance(x, Tensor):
+            return Result(value=x, copied=self._parts.check(x))
+        if id(x) in trace.lifted or type(x._data) is not Value:
+            return Result(source=trace.source_of(x))
+        if (source_and_view := find_view(trace, x, self._copied)) is not None:
+            return Result(source=source_and_view[0], view=source_and_view[1])
+        if (shared := self._shared.get(id(x))) is not None:
+            return Result(base=self._tensor(shared.owner), view=shared.view, layout_of=shared.layout_of)
+        return Result(output=self._tensor(x), weak=x.aval.weak, new_leaf=x._requires_grad and x.grad_fn is None)
+
+    def _tensor(self, x: Tensor) -> int:
+        """The output that is the new tensor ``x``."""
+        if id(x) in self._positions:
+            return self._positions[id(x)]
+        atom = self._trace.current(x)
+        if not flows(x):
+            return self._add(x, atom)
+        output = self._add(x, self._trace.with_history(atom, x))
+        self.starts[output] = edge_of(x)
+        return output
+
+    def _add(self, x: Tensor, atom: Atom) -> int:
+        self._positions[id(x)] = len(self.outputs)
+        self.outputs.append(atom)
+        return self._positions[id(x)]
+
+    def new_data(self, atom: Atom, edge: Edge) -> int:
+        """The output that a tensor from outside gets, whose gradient goes to ``edge``.
+
+        It is listed again even if a result is the same value: the memory must not be shared.
+        """
+        self.outputs.append(atom)
+        if edge is not None:
+            self.starts[len(self.outputs) - 1] = edge
+        return len(self.outputs) - 1
+
+    def gradient(self, x: Tensor) -> int:
+        """The output that becomes the gradient ``x`` of a leaf: that of a result if ``x`` is one, else without history."""
+        return self._positions[id(x)] if id(x) in self._positions else self._add(x, self._trace.current(x))
+
+
+def _numbers(trace: Trace, stores: Sequence[RepeatedStore], count: int) -> frozenset[int]:
+    """The leaves, of ``count``, that stores put in places as Python numbers: the last leaves are those of the stores."""
+    stored = optree.tree_leaves([store.value for store in stores], none_is_leaf=True)
+    pairs = enumerate(stored, count - len(stored))
+    return frozenset({k for k, x in pairs if isinstance(x, Tensor) and trace.stands_for_number(x)})
