@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from jitgrad.autograd.applied_op import AppliedOp
+from jitgrad.autograd.row_groups import RowGroup, grouped
 from jitgrad.core.aval import Aval, aval_of_array, strong_aval
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import TraceError
@@ -20,6 +22,7 @@ from jitgrad.core.traced_constants import add_array, add_results
 from jitgrad.eager.loops import by_loop
 from jitgrad.eager.numpy_errors import RETURNS_ARRAYS
 from jitgrad.eager.plans import needs_out, on_arrays, plain_function
+from jitgrad.eager.row_programs import by_rows, kernel_of
 from jitgrad.eager.run import loop_for, numpy_function, run_on_arrays
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.operand import is_number
@@ -30,16 +33,6 @@ _MAX_COMPUTED, _MAX_FOLDED = 1 << 17, 1 << 14  # bytes of a result of constants,
 
 class Unrecordable(TraceError):
     """A function does something that a straight line of calls cannot."""
-
-
-class AppliedOp(NamedTuple):
-    """One applied op: its operands as they were given, tensors and numbers, and its result."""
-
-    op: OpDef
-    operands: tuple[Any, ...]
-    avals: list[Aval]
-    attrs: Mapping[str, Any]
-    out: Tensor
 
 
 class Recorder:
@@ -161,6 +154,7 @@ class Line:
         self.names: dict[str, Any] = {}
         self.text: list[str] = []
         self.made: dict[int, str] = {}  # the results of steps
+        self._recorder = recorder
         self._named = dict(named)
         for j, (value, (_, data)) in enumerate(recorder.constants.items()):
             self._named[value] = f"c{j}"
@@ -168,6 +162,29 @@ class Line:
 
     def __getitem__(self, tensor: Tensor) -> str:
         return self._named[id(tensor._data)]
+
+    def add_grouped(self, steps: Sequence[AppliedOp], wanted: Iterable[Tensor]) -> None:
+        """Write the calls of ``steps``, of which ``wanted`` are read later; rows of arrays are computed in one call."""
+        for item in grouped(steps, {id(x._data) for x in wanted}):
+            if isinstance(item, RowGroup):
+                known = {id(x._data) for x in item.operands}
+                self._add_group(item, steps_for(steps, item.results, known))
+            else:
+                self.add([item])
+
+    def _add_group(self, group: RowGroup, steps: Iterable[AppliedOp]) -> None:
+        """Write the call of ``group``, which is one of the function of ``steps`` until its kernel is compiled."""
+        inner = Line(self._recorder, {id(x._data): f"a{k}" for k, x in enumerate(group.operands)})
+        inner.add(steps)
+        arguments = ", ".join([f"a{k}" for k in range(len(group.operands))])
+        plain = inner.function(f"steps({arguments})", f"({''.join(f'{inner[x]}, ' for x in group.results)})")
+        j = len(self._named)
+        shapes = [(x.aval.shape, x.aval.dtype) for x in group.results]
+        self.names[f"f{j}"] = by_rows(kernel_of(group.program), plain, group.size, shapes, group.numbers)
+        for k, x in enumerate(group.results):
+            self._named[id(x._data)] = self.made[id(x._data)] = f"t{j + k}"
+        given = ", ".join([self[x] for x in group.operands])
+        self.text.append(f"{''.join(f'{self[x]}, ' for x in group.results)}= f{j}({given})")
 
     def add(self, steps: Iterable[AppliedOp]) -> None:
         """Write the calls of ``steps``."""
