@@ -21,6 +21,8 @@ from jitgrad.eager.compositions import Composition, make_compositions_by
 from jitgrad.eager.large_arrays import LARGE
 from jitgrad.eager.numpy_errors import RETURNS_ARRAYS
 
+_LARGEST = 1 << 25  # bytes: a composition keeps all its operands, which single ops need not
+
 
 class _Recording:
     """What a composition does, recorded: its operands, its steps and its result."""
@@ -38,7 +40,8 @@ class _Recording:
         if type(self.out) is not Tensor or all(step.out is not self.out for step in self.steps):
             raise Unrecordable("a result that no op made")
         sizes = [x.aval.nbytes for x in (*self.operands, *[step.out for step in self.steps])]
-        if max(sizes) >= LARGE or self.out.aval.weak:
+        self.large = max(sizes) >= LARGE
+        if max(sizes) > _LARGEST or self.out.aval.weak:
             raise Unrecordable("large arrays, or numbers")
         self.roots = self._roots()
         if self.root(self.out) in self.named:
@@ -128,7 +131,8 @@ def _write_forward(composition: Composition, recorded: _Recording) -> None:
     line = Line(recorded.recorder, recorded.named)
     kept = [recorded.steps[j].out for j in composition.kept]
     wanted = [recorded.out, *kept]
-    line.add_grouped(steps_for(recorded.steps, wanted), wanted)
+    if not line.add_grouped(steps_for(recorded.steps, wanted), wanted) and recorded.large:
+        raise Unrecordable("large arrays, which the tape would give up earlier")
     names = ", ".join(f"x{k}" for k in range(len(recorded.operands)))
     listed = "".join(f"{line[x]}, " for x in kept)
     composition.forward = line.function(f"forward({names})", f"{line[recorded.out]}, ({listed})")

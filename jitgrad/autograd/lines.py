@@ -19,6 +19,7 @@ from jitgrad.core.number_range import check_numbers
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.core.traced_constants import add_array, add_results
+from jitgrad.eager.large_arrays import LARGE
 from jitgrad.eager.loops import by_loop
 from jitgrad.eager.numpy_errors import RETURNS_ARRAYS
 from jitgrad.eager.plans import needs_out, on_arrays, plain_function
@@ -154,6 +155,7 @@ class Line:
         self.names: dict[str, Any] = {}
         self.text: list[str] = []
         self.made: dict[int, str] = {}  # the results of steps
+        self._large: set[int] = set()  # those of them that take much memory, as long as they are read
         self._recorder = recorder
         self._named = dict(named)
         for j, (value, (_, data)) in enumerate(recorder.constants.items()):
@@ -163,19 +165,27 @@ class Line:
     def __getitem__(self, tensor: Tensor) -> str:
         return self._named[id(tensor._data)]
 
-    def add_grouped(self, steps: Sequence[AppliedOp], wanted: Iterable[Tensor]) -> None:
-        """Write the calls of ``steps``, of which ``wanted`` are read later; rows of arrays are computed in one call."""
-        for item in grouped(steps, {id(x._data) for x in wanted}):
+    def add_grouped(self, steps: Sequence[AppliedOp], wanted: Sequence[Tensor]) -> list[RowGroup]:
+        """Write the calls of ``steps``, of which ``wanted`` are read later; rows of arrays are computed in one call.
+
+        Returns the groups of steps that are such a call.
+        """
+        items = grouped(steps, {id(x._data) for x in wanted})
+        for k, item in enumerate(items):
             if isinstance(item, RowGroup):
                 known = {id(x._data) for x in item.operands}
                 self._add_group(item, steps_for(steps, item.results, known))
             else:
                 self.add([item])
+            self._release(items[k + 1 :], wanted)
+        return [item for item in items if isinstance(item, RowGroup)]
 
-    def _add_group(self, group: RowGroup, steps: Iterable[AppliedOp]) -> None:
+    def _add_group(self, group: RowGroup, steps: Sequence[AppliedOp]) -> None:
         """Write the call of ``group``, which is one of the function of ``steps`` until its kernel is compiled."""
         inner = Line(self._recorder, {id(x._data): f"a{k}" for k, x in enumerate(group.operands)})
-        inner.add(steps)
+        for k, step in enumerate(steps):
+            inner.add([step])
+            inner._release(steps[k + 1 :], group.results)
         arguments = ", ".join([f"a{k}" for k in range(len(group.operands))])
         plain = inner.function(f"steps({arguments})", f"({''.join(f'{inner[x]}, ' for x in group.results)})")
         j = len(self._named)
@@ -183,8 +193,17 @@ class Line:
         self.names[f"f{j}"] = by_rows(kernel_of(group.program), plain, group.size, shapes, group.numbers)
         for k, x in enumerate(group.results):
             self._named[id(x._data)] = self.made[id(x._data)] = f"t{j + k}"
+            self._large.update([id(x._data)] if x.aval.nbytes >= LARGE else [])
         given = ", ".join([self[x] for x in group.operands])
         self.text.append(f"{''.join(f'{self[x]}, ' for x in group.results)}= f{j}({given})")
+
+    def _release(self, later: Sequence[AppliedOp | RowGroup], wanted: Sequence[Tensor]) -> None:
+        """Give up large arrays that neither ``later`` steps nor the caller reads, as the tape does."""
+        if self._large:
+            read = {id(x._data) for item in later for x in item.operands if isinstance(x, Tensor)}
+            dead = self._large - read - {id(x._data) for x in wanted}
+            self.text += [f"{self.made[x]} = None" for x in dead]
+            self._large -= dead
 
     def add(self, steps: Iterable[AppliedOp]) -> None:
         """Write the calls of ``steps``."""
@@ -193,6 +212,7 @@ class Line:
             same = step.op is STOP_GRADIENT and isinstance(step.operands[0], Tensor)
             self.text.append(f"t{j} = {self[step.operands[0]] if same else self._call(j, step)}")
             self._named[id(step.out._data)] = self.made[id(step.out._data)] = f"t{j}"
+            self._large.update([id(step.out._data)] if step.out.aval.nbytes >= LARGE else [])
 
     def function(self, head: str, result: str) -> Callable[..., Any]:
         """The function ``head`` whose text this is."""

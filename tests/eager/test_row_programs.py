@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad.autograd import lines
 from jitgrad.backends import eager_rows
 from jitgrad.backends.llvm.pairwise_sum import compile_row_sums
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager import row_programs
+from jitgrad.eager import buffer_pool, row_programs
+from jitgrad.eager.large_arrays import LARGE
 from jitgrad.eager.row_programs import RowProgram, RowScope
 from jitgrad.nn import functional as F
 
@@ -90,6 +92,29 @@ def test_rows_have_the_bits_of_numpy(name: str, made: list[RowProgram]) -> None:
     for dtype in ("float32", "float64"):
         for shape in SHAPES:
             _check(CASES[name], _arrays(shape, dtype))
+    assert made
+
+
+@pytest.mark.parametrize("name", ["softmax", "layer_norm", "cross_entropy"])
+def test_large_arrays_are_computed_in_one_pass_into_the_pool(name: str, made: list[RowProgram]) -> None:
+    arrays = _arrays((700, 640), "float32")
+    assert arrays[0].nbytes >= LARGE
+    _check(CASES[name], arrays)
+    assert made
+    if name == "softmax":
+        assert buffer_pool.POOL.holds(jg.asarray(arrays[0]).softmax(-1).numpy().base)
+
+
+def test_large_temporaries_are_given_up(made: list[RowProgram], monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    right = lines.Line.function
+    monkeypatch.setattr(lines.Line, "function", lambda self, *a: texts.append("\n".join(self.text)) or right(self, *a))
+    x = jg.asarray(_arrays((700, 641), "float32")[0])
+    for _ in range(6):
+        x.softmax(-1)
+    steps, forward = texts
+    assert steps.count(" = None") == 2  # the shifted rows and their powers
+    assert forward.count(" = None") == 0
     assert made
 
 
