@@ -24,6 +24,7 @@ from jitgrad.eager.loops import by_loop
 from jitgrad.eager.numpy_errors import RETURNS_ARRAYS
 from jitgrad.eager.plans import needs_out, on_arrays, plain_function
 from jitgrad.eager.row_programs import by_rows, kernel_of
+from jitgrad.eager.row_reductions import by_row_reduction
 from jitgrad.eager.run import loop_for, numpy_function, run_on_arrays
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.operand import is_number
@@ -240,7 +241,8 @@ class Line:
             given.append(aval)
         expected = strong_aval(out.aval.shape, out.aval.dtype)
         plain = plain_function(op, given, attrs, expected)
-        names[f"f{j}"] = _on_converted(op, given, attrs, expected) if plain is None else plain
+        function = _on_converted(op, given, attrs, expected) if plain is None else plain
+        names[f"f{j}"] = by_row_reduction(op, given, attrs, expected, function)
         if plain is not None and needs_out(plain, expected):
             arguments.append("out=...")
         return f"f{j}({', '.join(arguments)})"
