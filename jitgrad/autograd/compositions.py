@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from jitgrad.autograd.applied_op import AppliedOp
 from jitgrad.autograd.array_masks import MaskKind
 from jitgrad.autograd.backward_pass import BackwardPass
-from jitgrad.autograd.lines import AppliedOp, Line, Recorder, Unrecordable, fold_constants, steps_for
+from jitgrad.autograd.lines import Line, Recorder, Unrecordable, fold_constants, steps_for
 from jitgrad.autograd.rule_parts import ArrayRule, Returned, arriving, read_saved, recording, rule_head
 from jitgrad.core.aval import aval_of_array
 from jitgrad.core.context import grad_enabled
@@ -19,6 +20,8 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import Composition, make_compositions_by
 from jitgrad.eager.large_arrays import LARGE
 from jitgrad.eager.numpy_errors import RETURNS_ARRAYS
+
+_LARGEST = 1 << 25  # bytes: a composition keeps all its operands, which single ops need not
 
 
 class _Recording:
@@ -37,7 +40,8 @@ class _Recording:
         if type(self.out) is not Tensor or all(step.out is not self.out for step in self.steps):
             raise Unrecordable("a result that no op made")
         sizes = [x.aval.nbytes for x in (*self.operands, *[step.out for step in self.steps])]
-        if max(sizes) >= LARGE or self.out.aval.weak:
+        self.large = max(sizes) >= LARGE
+        if max(sizes) > _LARGEST or self.out.aval.weak:
             raise Unrecordable("large arrays, or numbers")
         self.roots = self._roots()
         if self.root(self.out) in self.named:
@@ -126,7 +130,9 @@ def _with_gradient(composition: Composition, recorded: _Recording, wanted: Seque
 def _write_forward(composition: Composition, recorded: _Recording) -> None:
     line = Line(recorded.recorder, recorded.named)
     kept = [recorded.steps[j].out for j in composition.kept]
-    line.add(steps_for(recorded.steps, [recorded.out, *kept]))
+    wanted = [recorded.out, *kept]
+    if not line.add_grouped(steps_for(recorded.steps, wanted), wanted) and recorded.large:
+        raise Unrecordable("large arrays, which the tape would give up earlier")
     names = ", ".join(f"x{k}" for k in range(len(recorded.operands)))
     listed = "".join(f"{line[x]}, " for x in kept)
     composition.forward = line.function(f"forward({names})", f"{line[recorded.out]}, ({listed})")
@@ -167,7 +173,7 @@ def _rule(composition: Composition, recorded: _Recording, returned: Returned, ki
             text.append(f"k{place} = node.kept[{place}]")
     line = Line(recorded.recorder, named)
     line.text += text
-    line.add(steps)
+    line.add_grouped(steps, returned.tensors)
     return line.function(rule_head(kind), returned.text(line))
 
 

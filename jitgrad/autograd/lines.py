@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from jitgrad.autograd.applied_op import AppliedOp
+from jitgrad.autograd.row_groups import RowGroup, grouped
 from jitgrad.core.aval import Aval, aval_of_array, strong_aval
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import TraceError
@@ -17,9 +19,12 @@ from jitgrad.core.number_range import check_numbers
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.core.traced_constants import add_array, add_results
+from jitgrad.eager.large_arrays import LARGE
 from jitgrad.eager.loops import by_loop
 from jitgrad.eager.numpy_errors import RETURNS_ARRAYS
 from jitgrad.eager.plans import needs_out, on_arrays, plain_function
+from jitgrad.eager.row_programs import by_rows, kernel_of
+from jitgrad.eager.row_reductions import by_row_reduction
 from jitgrad.eager.run import loop_for, numpy_function, run_on_arrays
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.operand import is_number
@@ -30,16 +35,6 @@ _MAX_COMPUTED, _MAX_FOLDED = 1 << 17, 1 << 14  # bytes of a result of constants,
 
 class Unrecordable(TraceError):
     """A function does something that a straight line of calls cannot."""
-
-
-class AppliedOp(NamedTuple):
-    """One applied op: its operands as they were given, tensors and numbers, and its result."""
-
-    op: OpDef
-    operands: tuple[Any, ...]
-    avals: list[Aval]
-    attrs: Mapping[str, Any]
-    out: Tensor
 
 
 class Recorder:
@@ -161,6 +156,8 @@ class Line:
         self.names: dict[str, Any] = {}
         self.text: list[str] = []
         self.made: dict[int, str] = {}  # the results of steps
+        self._large: set[int] = set()  # those of them that take much memory, as long as they are read
+        self._recorder = recorder
         self._named = dict(named)
         for j, (value, (_, data)) in enumerate(recorder.constants.items()):
             self._named[value] = f"c{j}"
@@ -169,6 +166,46 @@ class Line:
     def __getitem__(self, tensor: Tensor) -> str:
         return self._named[id(tensor._data)]
 
+    def add_grouped(self, steps: Sequence[AppliedOp], wanted: Sequence[Tensor]) -> list[RowGroup]:
+        """Write the calls of ``steps``, of which ``wanted`` are read later; rows of arrays are computed in one call.
+
+        Returns the groups of steps that are such a call.
+        """
+        items = grouped(steps, {id(x._data) for x in wanted})
+        for k, item in enumerate(items):
+            if isinstance(item, RowGroup):
+                known = {id(x._data) for x in item.operands}
+                self._add_group(item, steps_for(steps, item.results, known))
+            else:
+                self.add([item])
+            self._release(items[k + 1 :], wanted)
+        return [item for item in items if isinstance(item, RowGroup)]
+
+    def _add_group(self, group: RowGroup, steps: Sequence[AppliedOp]) -> None:
+        """Write the call of ``group``, which is one of the function of ``steps`` until its kernel is compiled."""
+        inner = Line(self._recorder, {id(x._data): f"a{k}" for k, x in enumerate(group.operands)})
+        for k, step in enumerate(steps):
+            inner.add([step])
+            inner._release(steps[k + 1 :], group.results)
+        arguments = ", ".join([f"a{k}" for k in range(len(group.operands))])
+        plain = inner.function(f"steps({arguments})", f"({''.join(f'{inner[x]}, ' for x in group.results)})")
+        j = len(self._named)
+        shapes = [(x.aval.shape, x.aval.dtype) for x in group.results]
+        self.names[f"f{j}"] = by_rows(kernel_of(group.program), plain, group.size, shapes, group.numbers)
+        for k, x in enumerate(group.results):
+            self._named[id(x._data)] = self.made[id(x._data)] = f"t{j + k}"
+            self._large.update([id(x._data)] if x.aval.nbytes >= LARGE else [])
+        given = ", ".join([self[x] for x in group.operands])
+        self.text.append(f"{''.join(f'{self[x]}, ' for x in group.results)}= f{j}({given})")
+
+    def _release(self, later: Sequence[AppliedOp | RowGroup], wanted: Sequence[Tensor]) -> None:
+        """Give up large arrays that neither ``later`` steps nor the caller reads, as the tape does."""
+        if self._large:
+            read = {id(x._data) for item in later for x in item.operands if isinstance(x, Tensor)}
+            dead = self._large - read - {id(x._data) for x in wanted}
+            self.text += [f"{self.made[x]} = None" for x in dead]
+            self._large -= dead
+
     def add(self, steps: Iterable[AppliedOp]) -> None:
         """Write the calls of ``steps``."""
         for step in steps:
@@ -176,6 +213,7 @@ class Line:
             same = step.op is STOP_GRADIENT and isinstance(step.operands[0], Tensor)
             self.text.append(f"t{j} = {self[step.operands[0]] if same else self._call(j, step)}")
             self._named[id(step.out._data)] = self.made[id(step.out._data)] = f"t{j}"
+            self._large.update([id(step.out._data)] if step.out.aval.nbytes >= LARGE else [])
 
     def function(self, head: str, result: str) -> Callable[..., Any]:
         """The function ``head`` whose text this is."""
@@ -203,7 +241,8 @@ class Line:
             given.append(aval)
         expected = strong_aval(out.aval.shape, out.aval.dtype)
         plain = plain_function(op, given, attrs, expected)
-        names[f"f{j}"] = _on_converted(op, given, attrs, expected) if plain is None else plain
+        function = _on_converted(op, given, attrs, expected) if plain is None else plain
+        names[f"f{j}"] = by_row_reduction(op, given, attrs, expected, function)
         if plain is not None and needs_out(plain, expected):
             arguments.append("out=...")
         return f"f{j}({', '.join(arguments)})"

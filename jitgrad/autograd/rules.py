@@ -127,5 +127,5 @@ def _written(
             line.text += read_saved(f"node.saved[{k}]", f"x{k}")
     if node.recipe.needs_out:
         line.text += read_saved("node.saved_outs[0]", "out")
-    line.add(steps_for(recorder.steps, returned.tensors))
+    line.add_grouped(steps_for(recorder.steps, returned.tensors), returned.tensors)
     return line.function(rule_head(kind), returned.text(line))

@@ -36,6 +36,9 @@ class _Names(Mapping[str, Any]):
         return len(numpy_rounding_names())
 
 
+LOOP_NAMES = _Names()
+
+
 def compile_loop(loop: Loop) -> np.ufunc | None:
     """The ufunc of ``loop``; None where eager execution is not to compile."""
     if config.read("JITGRAD_BACKEND") != "cpu" or config.read("JITGRAD_DISABLE"):
@@ -91,7 +94,7 @@ def kernel_text(graph: Graph, numbers: Sequence[bool], *, strided: bool) -> str:
 
 def _compiled(source: str, params: Sequence[str]) -> CodeObject:
     """Compiled while the caller goes on."""
-    return compile_entry(source, "kernel", _Names(), params=params, key=f"NumPy's rounding {library_key()}", wait=False)
+    return compile_entry(source, "kernel", LOOP_NAMES, params=params, key=f"NumPy's rounding {library_key()}", wait=False)
 
 
 make_loops_by(compile_loop)

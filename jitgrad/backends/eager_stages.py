@@ -22,7 +22,7 @@ from jitgrad.core.aval import Dtype, dtype_name
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 
 _BLOCK = 1024  # elements: a few buffers of them fit in the first-level cache
-_BY_NUMPY: Mapping[str, np.ufunc] = {
+BY_NUMPY: Mapping[str, np.ufunc] = {
     "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "tanh": np.tanh
 }  # fmt: skip
 _WORDS = 24  # of the driver's tables, before the buffers
@@ -33,7 +33,7 @@ KernelCompiler = Callable[[str, Sequence[str]], CodeObject]
 
 def needs_numpy(graph: Graph) -> bool:
     """Whether NumPy computes a part of ``graph`` in eager execution."""
-    return any(node.op.name in _BY_NUMPY for node in graph.nodes)
+    return any(node.op.name in BY_NUMPY for node in graph.nodes)
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ def _stages(graph: Graph) -> list[_Stage]:
     stages = [_Stage()]
     for node in graph.nodes:
         at = max([level[x] for x in node.ins if not isinstance(x, Literal)], default=0)
-        if node.op.name in _BY_NUMPY:
+        if node.op.name in BY_NUMPY:
             stages[at].calls.append(node)
             at += 1
             if at == len(stages):
@@ -142,7 +142,7 @@ def _stage_lines(places: _Places, kernel: KernelCompiler) -> Iterator[list[str] 
         read = {x for node in (*stage.calls, *later) for x in node.ins} | {outputs[0]}
         yield _kernel_lines(places, stage, [node.out for node in stage.nodes if node.out in read], kernel)
         for node in stage.calls:
-            loop = numpy_loop(_BY_NUMPY[node.op.name], node.out.aval.dtype)
+            loop = numpy_loop(BY_NUMPY[node.op.name], node.out.aval.dtype)
             source = node.ins[0]
             if loop is None or isinstance(source, Literal) or source.aval.dtype != node.out.aval.dtype:
                 yield None

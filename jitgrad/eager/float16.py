@@ -67,7 +67,7 @@ def has_kernel_form(op: OpDef) -> bool:
 
 
 @cache
-def _rounds_once(scalar: str) -> bool:
+def rounds_once(scalar: str) -> bool:
     """Whether NumPy's loops for float16, which round the result of each, round only once for the
     expression."""
     called, operators, exact_constants = _parts(scalar)
@@ -80,7 +80,7 @@ def eager_function(op: OpDef, dtypes: Sequence[Dtype]) -> Callable[..., Any]:
         return op.eager
     assert op.scalar is not None
     # attributes are not rounded
-    as_numpy = is_exact(op.scalar) or (_rounds_once(op.scalar) and not op.attrs)
+    as_numpy = is_exact(op.scalar) or (rounds_once(op.scalar) and not op.attrs)
     return op.eager if as_numpy else _in_single(op)
 
 

@@ -17,6 +17,7 @@ from jitgrad.eager.float16 import eager_function
 from jitgrad.eager.large_arrays import LARGE
 from jitgrad.eager.loops import by_loop
 from jitgrad.eager.numpy_errors import RETURNS_ARRAYS, quiet_context, run_quietly
+from jitgrad.eager.row_reductions import by_row_reduction
 from jitgrad.eager.run import elementwise_function, loop_for, numpy_function, run_with_aval
 
 
@@ -65,7 +66,8 @@ def _plan(op: OpDef, avals: tuple[Aval, ...], attrs: dict[str, Any], expected: A
     if plain is not None:
         fits = isinstance(plain, np.ufunc) and (out.shape, out.dtype) == (avals[0].shape, avals[0].dtype)
         in_place = quiet_context(plain, False) if fits else None
-        return OpPlan(op, avals, attrs, out, quiet_context(plain, needs_out(plain, out)), number, dtype, in_place)
+        function = by_row_reduction(op, given, attrs, out, quiet_context(plain, needs_out(plain, out)))
+        return OpPlan(op, avals, attrs, out, function, number, dtype, in_place)
     if (loop := loop_for(op, given, attrs)) is not None and RETURNS_ARRAYS:
         function = by_loop(loop, numpy_function(op, given, attrs), out, run_quietly)
         return OpPlan(op, avals, attrs, out, function, number, dtype)
@@ -77,7 +79,8 @@ def plain_function(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any], o
 
     It reads no context but NumPy's, and takes ``out=...`` if `needs_out`.
     """
-    if not RETURNS_ARRAYS or any(_nbytes(a) >= LARGE for a in (*avals, out)):
+    large = [_nbytes(a) >= LARGE for a in (*avals, out)]
+    if not RETURNS_ARRAYS or (large[-1] if op.kind is Kind.REDUCE else any(large)):
         return None
     if op.kind is not Kind.ELEMENTWISE:
         return None if op.prepare is None else op.prepare(avals, attrs)

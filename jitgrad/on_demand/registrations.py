@@ -18,6 +18,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.device.cuda_device import CudaDevice, DeviceKernels
 from jitgrad.eager.large_arrays import compute_by
 from jitgrad.eager.loops import Loop, make_loops_by
+from jitgrad.eager.row_programs import RowBinder, RowMaker, RowProgram, make_row_kernels_by
 from jitgrad.on_demand.fresh_import import imported
 
 
@@ -29,6 +30,16 @@ def _loop_compiler() -> Callable[[Loop], np.ufunc | None]:
     from jitgrad.backends.eager_loops import compile_loop
 
     return compile_loop
+
+
+def _compile_rows(program: RowProgram) -> RowBinder | None:
+    return imported(_row_compiler)(program)
+
+
+def _row_compiler() -> RowMaker:
+    from jitgrad.backends.eager_rows import compile_rows
+
+    return compile_rows
 
 
 def _compute(op: OpDef, function: Callable[..., Any], out: Dtype, arrays: tuple[np.ndarray[Any, Any], ...]) -> Any:
@@ -70,6 +81,7 @@ def _programs_of_ops() -> DeviceKernels:
 
 
 make_loops_by(_compile_loop)
+make_row_kernels_by(_compile_rows)
 compute_by(_compute)
 capture_rules_by(_capture)
 CudaDevice.kernels = _KernelsOfDevices()

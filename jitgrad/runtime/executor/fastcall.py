@@ -71,7 +71,7 @@ _METH_O = 0x8
 _C_API = ("PyLong_AsLongLong", "PyErr_Occurred", "PyEval_SaveThread", "PyCFunction_NewEx", "_Py_NoneStruct")
 
 
-class _MethodDef(ctypes.Structure):
+class MethodDef(ctypes.Structure):
     """CPython's PyMethodDef."""
 
     _fields_ = (
@@ -82,17 +82,22 @@ class _MethodDef(ctypes.Structure):
     )
 
 
+def has_builtins() -> bool:
+    """Whether this interpreter has CPython's C API, by which machine code becomes a builtin."""
+    return platform.python_implementation() == "CPython" and exports(_C_API)
+
+
 @cache
-def _method() -> tuple[_MethodDef, CodeObject] | None:
+def _method() -> tuple[MethodDef, CodeObject] | None:
     """The method record and the code it refers to, cached for the process; None without CPython's C API."""
-    if platform.python_implementation() != "CPython" or not exports(_C_API):
+    if not has_builtins():
         return None
     code = compile_ir(_CALL, "call", key="")
     doc = b"run_instructions(table, count): run instructions without the GIL"
-    return _MethodDef(_NAME, code.address, _METH_FASTCALL, doc), code
+    return MethodDef(_NAME, code.address, _METH_FASTCALL, doc), code
 
 
-class _Address(int):
+class OwnedAddress(int):
     """An address, and the objects that own the memory there."""
 
     owners: tuple[Any, ...]
@@ -114,7 +119,7 @@ def bind(loop: int, binding: Any, *owners: Any) -> Callable[[int, int], None]:
     _KEPT.append(method)  # two threads that ask first at the same time get different records
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.argtypes, make.restype = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p), ctypes.py_object
-    address = _Address(ctypes.addressof(binding))
+    address = OwnedAddress(ctypes.addressof(binding))
     address.owners = (binding, *owners)
     function: Callable[[int, int], None] = make(ctypes.addressof(method[0]), address, None)
     return function
@@ -126,7 +131,7 @@ def data_address() -> Callable[[Any], int]:
     if _method() is None or not exports(("PyLong_FromVoidPtr",)):
         return address_of
     code = compile_ir(_ADDRESS.replace("FIELD", str(DATA_FIELD)), "address", key="")
-    record = _MethodDef(b"data_address", code.address, _METH_O, b"the address of an ndarray's data")
+    record = MethodDef(b"data_address", code.address, _METH_O, b"the address of an ndarray's data")
     _KEPT.append((record, code))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.argtypes, make.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p), ctypes.py_object
