@@ -11,11 +11,14 @@ from jitgrad.distributions.beta import Beta
 from jitgrad.distributions.binomial import Binomial
 from jitgrad.distributions.categorical import Categorical
 from jitgrad.distributions.cauchy import Cauchy
+from jitgrad.distributions.constraint_registry import biject_to, transform_to
 from jitgrad.distributions.dirichlet import Dirichlet
 from jitgrad.distributions.distribution import Distribution
 from jitgrad.distributions.exponential import Exponential
+from jitgrad.distributions.folded import HalfCauchy, HalfNormal
 from jitgrad.distributions.gamma import Chi2, Gamma
 from jitgrad.distributions.geometric import Geometric
+from jitgrad.distributions.gumbel import Gumbel
 from jitgrad.distributions.independent import Independent
 from jitgrad.distributions.kl import kl_divergence
 from jitgrad.distributions.laplace import Laplace
@@ -44,12 +47,12 @@ from jitgrad.distributions.transforms import (
 from jitgrad.distributions.uniform import Uniform
 
 __all__ = [
-    "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ComposeTransform", "Dirichlet",
-    "Distribution", "ExpTransform", "Exponential", "Gamma", "Geometric", "Independent", "Laplace", "LogNormal",
-    "MixtureSameFamily", "Multinomial", "MultivariateNormal", "Normal", "OneHotCategorical",
-    "OneHotCategoricalStraightThrough", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical", "SigmoidTransform",
-    "SoftplusTransform", "StudentT", "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "constraints",
-    "kl_divergence", "transforms",
+    "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ComposeTransform",
+    "Dirichlet", "Distribution", "ExpTransform", "Exponential", "Gamma", "Geometric", "Gumbel", "HalfCauchy",
+    "HalfNormal", "Independent", "Laplace", "LogNormal", "MixtureSameFamily", "Multinomial", "MultivariateNormal",
+    "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Poisson", "RelaxedBernoulli",
+    "RelaxedOneHotCategorical", "SigmoidTransform", "SoftplusTransform", "StudentT", "TanhTransform", "Transform",
+    "TransformedDistribution", "Uniform", "biject_to", "constraints", "kl_divergence", "transform_to", "transforms",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -13,18 +13,29 @@ from jitgrad.ops.creation import asarray
 
 _SUM_MARGIN = 1e-6  # how far from 1 the sum of probabilities may be, as in torch
 
+Bounds = tuple[Any, Any]  # numbers, tensors or None
+
 
 class Constraint:
     """A condition on elements, or on the last ``event_dim`` axes together.
 
-    ``holds`` is written in operators that arrays and tensors have.
+    ``holds`` is written in operators that arrays and tensors have. ``bounds`` are the least and the largest value
+    of a range of numbers, None for an open end.
     """
 
-    def __init__(self, title: str, holds: Callable[[Any], Any], event_dim: int = 0, is_discrete: bool = False) -> None:
+    def __init__(
+        self,
+        title: str,
+        holds: Callable[[Any], Any],
+        event_dim: int = 0,
+        is_discrete: bool = False,
+        bounds: Bounds | None = None,
+    ) -> None:
         self._title = title
         self._holds = holds
         self.event_dim = event_dim
         self.is_discrete = is_discrete
+        self.bounds: Bounds | None = bounds
 
     def check(self, value: Any) -> Tensor:
         """bool: where ``value`` satisfies the condition."""
@@ -45,21 +56,28 @@ Conditions = Mapping[str, Constraint]  # of parameters, by name
 
 
 def greater_than(lower_bound: Any) -> Constraint:
-    return Constraint(f"greater than {_shown(lower_bound)}", lambda x: x > _beside(lower_bound, x))
+    return Constraint(
+        f"greater than {_shown(lower_bound)}", lambda x: x > _beside(lower_bound, x), bounds=(lower_bound, None)
+    )
 
 
 def greater_than_eq(lower_bound: Any) -> Constraint:
-    return Constraint(f"at least {_shown(lower_bound)}", lambda x: x >= _beside(lower_bound, x))
+    return Constraint(
+        f"at least {_shown(lower_bound)}", lambda x: x >= _beside(lower_bound, x), bounds=(lower_bound, None)
+    )
 
 
 def less_than(upper_bound: Any) -> Constraint:
-    return Constraint(f"less than {_shown(upper_bound)}", lambda x: x < _beside(upper_bound, x))
+    return Constraint(
+        f"less than {_shown(upper_bound)}", lambda x: x < _beside(upper_bound, x), bounds=(None, upper_bound)
+    )
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     return Constraint(
         f"between {_shown(lower_bound)} and {_shown(upper_bound)}",
         lambda x: (x >= _beside(lower_bound, x)) & (x <= _beside(upper_bound, x)),
+        bounds=(lower_bound, upper_bound),
     )
 
 
@@ -122,7 +140,7 @@ def _is_positive_definite(x: Any) -> Any:
     return symmetric & (np.linalg.eigvalsh(array) > 0).all(-1)
 
 
-real: Constraint = Constraint("a number", _is_number)
+real: Constraint = Constraint("a number", _is_number, bounds=(None, None))
 real_vector: Constraint = independent(real, 1)
 positive: Constraint = greater_than(0.0)
 nonnegative: Constraint = greater_than_eq(0.0)

@@ -16,8 +16,10 @@ from jitgrad.distributions.cauchy import Cauchy
 from jitgrad.distributions.dirichlet import Dirichlet
 from jitgrad.distributions.distribution import Distribution, OfProbability
 from jitgrad.distributions.exponential import Exponential
+from jitgrad.distributions.folded import HalfNormal
 from jitgrad.distributions.gamma import Gamma
 from jitgrad.distributions.geometric import Geometric
+from jitgrad.distributions.gumbel import Gumbel
 from jitgrad.distributions.independent import Independent
 from jitgrad.distributions.kl_across import FORMULAS_ACROSS
 from jitgrad.distributions.laplace import Laplace
@@ -35,6 +37,8 @@ from jitgrad.ops.gamma import digamma, gammaln
 from jitgrad.ops.reduce import sum
 from jitgrad.ops.transcendental import exp, log
 from jitgrad.ops.triangular import triangular_solve
+
+_EULER = 0.5772156649015329  # Euler's constant
 
 
 def _normal(p: Normal | LogNormal, q: Normal | LogNormal) -> Tensor:
@@ -85,6 +89,12 @@ def _geometric(p: Geometric, q: Geometric) -> Tensor:
     return -p.entropy() + softplus(q.logits) / p.probs - q.logits
 
 
+def _gumbel(p: Gumbel, q: Gumbel) -> Tensor:
+    ratio, away = p.scale / q.scale, (p.loc - q.loc) / q.scale
+    grown = exp(gammaln(ratio + 1.0) - away)
+    return ratio * _EULER - log(ratio) + away - _EULER - 1.0 + grown
+
+
 def _uniform(p: Uniform, q: Uniform) -> Tensor:
     inside = logical_and(less_equal(q.low, p.low), less_equal(p.high, q.high))
     return where(inside, log((q.high - q.low) / (p.high - p.low)), math.inf)
@@ -112,6 +122,8 @@ _FORMULAS: Mapping[type[Distribution], Callable[[Any, Any], Tensor]] = {
     Geometric: _geometric,
     Poisson: lambda p, q: xlogy(p.rate, p.rate / q.rate) - (p.rate - q.rate),
     Uniform: _uniform,
+    Gumbel: _gumbel,
+    HalfNormal: lambda p, q: _normal(p.base_dist, q.base_dist),
     MultivariateNormal: _multivariate_normal,
 }
 

@@ -81,6 +81,19 @@ class _Inverse(Transform):
         return -self._forward.log_abs_det_jacobian(y, x)
 
 
+class _Identity(Transform):
+    """``x`` itself."""
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return x * 0.0
+
+
 class ExpTransform(Transform):
     """``exp(x)``."""
 
@@ -149,7 +162,7 @@ class AffineTransform(Transform):
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        slope = broadcast_to(log(abs(asarray(self.scale))).astype(x.dtype), x.shape)
+        slope = broadcast_to(log(abs(asarray(self.scale, dtype=x.dtype))), x.shape)
         return over_axes(slope, self.event_dim)
 
 
@@ -183,6 +196,9 @@ class ComposeTransform(Transform):
         for slope in slopes[1:]:
             total = total + slope
         return total  # type: ignore[no-any-return]
+
+
+identity_transform: Transform = _Identity()
 
 
 def over_axes(x: Tensor, count: int) -> Tensor:

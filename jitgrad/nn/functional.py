@@ -10,7 +10,8 @@ from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.missing_names import Lookup as _Lookup
 from jitgrad.core.missing_names import raising as _raising
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import activations, losses, neural
+from jitgrad.nn.old_reduction import with_old_reduction
+from jitgrad.ops import activations, losses, margin_losses, neural
 from jitgrad.ops.activations import gelu, logsigmoid, prelu, softplus, softsign
 from jitgrad.ops.attention import scaled_dot_product_attention
 from jitgrad.ops.bags import embedding_bag
@@ -23,18 +24,7 @@ from jitgrad.ops.gates import glu, gumbel_softmax, hardshrink, softmin, softshri
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.joining import pad as pad_axes
 from jitgrad.ops.linalg import bilinear, linear
-from jitgrad.ops.losses import cosine_embedding_loss, triplet_margin_loss
-from jitgrad.ops.margin_losses import (
-    gaussian_nll_loss,
-    hinge_embedding_loss,
-    margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
-    poisson_nll_loss,
-    soft_margin_loss,
-    triplet_margin_with_distance_loss,
-)
+from jitgrad.ops.margin_losses import triplet_margin_with_distance_loss
 from jitgrad.ops.neural import batch_norm, embedding, group_norm, layer_norm, one_hot, rms_norm
 from jitgrad.ops.placement import beside
 from jitgrad.ops.pooling import (
@@ -274,26 +264,31 @@ def instance_norm(
 # --- losses ------------------------------------------------------------------------------------------------------
 
 
+@with_old_reduction
 def mse_loss(input: Any, target: Any, *, reduction: str = "mean") -> Tensor:
     """The squared distance per element."""
     return losses.mse_loss(input, target, reduction)
 
 
+@with_old_reduction
 def l1_loss(input: Any, target: Any, *, reduction: str = "mean") -> Tensor:
     """The distance per element."""
     return losses.l1_loss(input, target, reduction)
 
 
+@with_old_reduction
 def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Quadratic below ``beta``, linear above."""
     return losses.smooth_l1_loss(input, target, reduction, beta)
 
 
+@with_old_reduction
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """Quadratic below ``delta``, linear above, with slope ``delta``."""
     return losses.huber_loss(input, target, reduction, delta)
 
 
+@with_old_reduction
 def cross_entropy(
     input: Any,
     target: Any,
@@ -307,6 +302,7 @@ def cross_entropy(
     return losses.cross_entropy(input, target, label_smoothing, ignore_index, reduction, weight=weight)
 
 
+@with_old_reduction
 def nll_loss(
     input: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
@@ -314,11 +310,13 @@ def nll_loss(
     return losses.nll_loss(input, target, weight, ignore_index, reduction)
 
 
+@with_old_reduction
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Tensor:
     """Binary cross entropy of probabilities."""
     return losses.binary_cross_entropy(input, target, weight, reduction)
 
 
+@with_old_reduction
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, *, reduction: str = "mean", pos_weight: Any = None
 ) -> Tensor:
@@ -326,9 +324,22 @@ def binary_cross_entropy_with_logits(
     return losses.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)
 
 
+@with_old_reduction
 def kl_div(input: Any, target: Any, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence per element, for log-probabilities ``input``."""
     return losses.kl_div(input, target, reduction, log_target)
+
+
+cosine_embedding_loss = with_old_reduction(losses.cosine_embedding_loss)
+gaussian_nll_loss = with_old_reduction(margin_losses.gaussian_nll_loss)
+hinge_embedding_loss = with_old_reduction(margin_losses.hinge_embedding_loss)
+margin_ranking_loss = with_old_reduction(margin_losses.margin_ranking_loss)
+multi_margin_loss = with_old_reduction(margin_losses.multi_margin_loss)
+multilabel_margin_loss = with_old_reduction(margin_losses.multilabel_margin_loss)
+multilabel_soft_margin_loss = with_old_reduction(margin_losses.multilabel_soft_margin_loss)
+poisson_nll_loss = with_old_reduction(margin_losses.poisson_nll_loss)
+soft_margin_loss = with_old_reduction(margin_losses.soft_margin_loss)
+triplet_margin_loss = with_old_reduction(losses.triplet_margin_loss)
 
 if not _TYPE_CHECKING:
     __getattr__: _Lookup = _raising("jitgrad.nn.functional", globals())

@@ -8,12 +8,14 @@ from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn import functional
 from jitgrad.nn.module import Module
+from jitgrad.nn.old_reduction import with_old_reduction
 from jitgrad.ops.creation import asarray
 
 
 class _Loss(Module):
     """Base class: a reduction, and further options of the loss."""
 
+    @with_old_reduction
     def __init__(self, reduction: str = "mean", **options: Any) -> None:
         allowed = ("mean", "sum", "none", *(("batchmean",) if isinstance(self, KLDivLoss) else ()))
         if reduction not in allowed:
@@ -50,6 +52,7 @@ class SmoothL1Loss(_Loss):
 
     beta: float
 
+    @with_old_reduction
     def __init__(self, *, reduction: str = "mean", beta: float = 1.0) -> None:
         super().__init__(reduction, beta=beta)
 
@@ -62,6 +65,7 @@ class HuberLoss(_Loss):
 
     delta: float
 
+    @with_old_reduction
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction, delta=delta)
 
@@ -76,6 +80,7 @@ class CrossEntropyLoss(_Loss):
     ignore_index: int
     label_smoothing: float
 
+    @with_old_reduction
     def __init__(
         self, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
     ) -> None:
@@ -99,6 +104,7 @@ class NLLLoss(_Loss):
     weight: Tensor | None
     ignore_index: int
 
+    @with_old_reduction
     def __init__(self, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean") -> None:
         super().__init__(reduction, ignore_index=ignore_index)
         self._register_weights(weight=weight)
@@ -113,6 +119,7 @@ class BCELoss(_Loss):
 
     weight: Tensor | None
 
+    @with_old_reduction
     def __init__(self, weight: Any = None, *, reduction: str = "mean") -> None:
         super().__init__(reduction)
         self._register_weights(weight=weight)
@@ -127,6 +134,7 @@ class BCEWithLogitsLoss(_Loss):
     weight: Tensor | None
     pos_weight: Tensor | None
 
+    @with_old_reduction
     def __init__(self, weight: Any = None, *, reduction: str = "mean", pos_weight: Any = None) -> None:
         super().__init__(reduction)
         self._register_weights(weight=weight, pos_weight=pos_weight)
@@ -142,6 +150,7 @@ class KLDivLoss(_Loss):
 
     log_target: bool
 
+    @with_old_reduction
     def __init__(self, *, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__(reduction, log_target=log_target)
 
@@ -154,6 +163,7 @@ class CosineEmbeddingLoss(_Loss):
 
     margin: float
 
+    @with_old_reduction
     def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
         super().__init__(reduction, margin=margin)
 
@@ -169,6 +179,7 @@ class TripletMarginLoss(_Loss):
     eps: float
     swap: bool
 
+    @with_old_reduction
     def __init__(
         self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, *, reduction: str = "mean"
     ) -> None:
@@ -184,6 +195,7 @@ class MarginRankingLoss(_Loss):
 
     margin: float
 
+    @with_old_reduction
     def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
         super().__init__(reduction, margin=margin)
 
@@ -196,6 +208,7 @@ class HingeEmbeddingLoss(_Loss):
 
     margin: float
 
+    @with_old_reduction
     def __init__(self, margin: float = 1.0, *, reduction: str = "mean") -> None:
         super().__init__(reduction, margin=margin)
 
@@ -217,6 +230,7 @@ class MultiMarginLoss(_Loss):
     p: int
     margin: float
 
+    @with_old_reduction
     def __init__(self, p: int = 1, margin: float = 1.0, weight: Any = None, *, reduction: str = "mean") -> None:
         super().__init__(reduction, p=p, margin=margin)
         self._register_weights(weight=weight)
@@ -230,6 +244,7 @@ class MultiLabelSoftMarginLoss(_Loss):
 
     weight: Tensor | None
 
+    @with_old_reduction
     def __init__(self, weight: Any = None, *, reduction: str = "mean") -> None:
         super().__init__(reduction)
         self._register_weights(weight=weight)
@@ -251,6 +266,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     margin: float
     swap: bool
 
+    @with_old_reduction
     def __init__(
         self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
     ) -> None:
@@ -271,6 +287,7 @@ class CTCLoss(_Loss):
     blank: int
     zero_infinity: bool
 
+    @with_old_reduction
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction, blank=blank, zero_infinity=zero_infinity)
 
@@ -286,6 +303,7 @@ class PoissonNLLLoss(_Loss):
     full: bool
     eps: float
 
+    @with_old_reduction
     def __init__(
         self, log_input: bool = True, full: bool = False, eps: float = 1e-8, *, reduction: str = "mean"
     ) -> None:
@@ -301,6 +319,7 @@ class GaussianNLLLoss(_Loss):
     full: bool
     eps: float
 
+    @with_old_reduction
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction, full=full, eps=eps)
 

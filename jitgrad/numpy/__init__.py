@@ -60,18 +60,21 @@ from jitgrad.numpy.elementwise import (
     sin as sin, sinc as sinc, sinh as sinh, sqrt as sqrt, square as square, subtract as subtract, tan as tan,
     tanh as tanh, true_divide as true_divide, trunc as trunc,
 )
-from jitgrad.numpy.histograms import histogram as histogram, histogram_bin_edges as histogram_bin_edges
+from jitgrad.numpy.histograms import (
+    histogram as histogram, histogram2d as histogram2d, histogram_bin_edges as histogram_bin_edges,
+)
 from jitgrad.numpy.in_place import (
     copyto as copyto, fill_diagonal as fill_diagonal, place as place, put as put, put_along_axis as put_along_axis,
     putmask as putmask,
 )
 from jitgrad.numpy.polynomials import (
-    polyadd as polyadd, polyder as polyder, polyfit as polyfit, polyint as polyint, polymul as polymul, polysub as polysub,
-    polyval as polyval,
+    poly as poly, polyadd as polyadd, polyder as polyder, polyfit as polyfit, polyint as polyint, polymul as polymul,
+    polysub as polysub, polyval as polyval, roots as roots,
 )
 from jitgrad.numpy.sets import (
     intersect1d as intersect1d, setdiff1d as setdiff1d, setxor1d as setxor1d, union1d as union1d,
 )
+from jitgrad.numpy.vectorized import vectorize as vectorize
 from jitgrad.numpy.windows import (
     bartlett as bartlett, blackman as blackman, hamming as hamming, hanning as hanning, kaiser as kaiser,
 )

@@ -17,6 +17,7 @@ from jitgrad.ops import creation, reduce
 from jitgrad.ops.arithmetic import add, astype, clip, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, greater_equal, less_equal, logical_and, where
 from jitgrad.ops.indexing import index_add
+from jitgrad.ops.movement import expand_dims, reshape
 from jitgrad.ops.placement import beside_operands
 from jitgrad.ops.sorting import searchsorted
 
@@ -68,14 +69,20 @@ def histogram(
     n = edges.shape[0] - 1
     if n < 1:
         raise ShapeError(f"histogram: at least two edges are needed, got {edges.aval}")
-    inside = logical_and(greater_equal(values, edges[0]), less_equal(values, edges[-1]))
-    number = clip(subtract(searchsorted(edges, astype(values, edges.dtype), "right"), 1), 0, n - 1)
+    number, inside = _cell(values, edges)
     amount = _amounts(values, weights)
     zeros = creation.full((n,), 0, dtype=amount.dtype, device=values.device)
     counts = index_add(zeros, 0, number, where(inside, amount, np.zeros((), amount.dtype)))
     if not density:
         return counts, edges
     return divide(divide(counts, astype(diff(edges), FLOAT64)), reduce.sum(counts)), edges
+
+
+def _cell(values: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
+    """The bin of each of ``values``, the first or the last one for those outside, and which are inside."""
+    inside = logical_and(greater_equal(values, edges[0]), less_equal(values, edges[-1]))
+    number = subtract(searchsorted(edges, astype(values, edges.dtype), "right"), 1)
+    return clip(number, 0, edges.shape[0] - 2), inside
 
 
 def _amounts(values: Tensor, weights: Any) -> Tensor:
@@ -85,3 +92,30 @@ def _amounts(values: Tensor, weights: Any) -> Tensor:
     if given.shape != values.shape:
         raise ShapeError(f"histogram: a weight for each of {values.size} elements is needed, got {given.aval}")
     return multiply(given, 1)
+
+
+@beside_operands
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """How many points (x, y) lie in each cell, as float64, or the sum of their ``weights``, and the edges of both axes.
+
+    ``bins`` is a number or edges for both axes, or a list of one for each; ``range`` holds (low, high) of each axis.
+    """
+    first, second = ravel(x), ravel(y)
+    if first.shape != second.shape:
+        raise ShapeError(f"histogram2d: x and y must have the same number of elements, got {first.aval} and {second.aval}")
+    per_axis = list(bins) if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]
+    spans = [None, None] if range is None else list(range)
+    edges = [histogram_bin_edges(v, b, r) for v, b, r in zip((first, second), per_axis, spans, strict=True)]
+    cells = [_cell(v, e) for v, e in zip((first, second), edges, strict=True)]
+    rows, columns = [e.shape[0] - 1 for e in edges]
+    inside = logical_and(cells[0][1], cells[1][1])
+    amount = astype(_amounts(first, weights), FLOAT64)
+    zeros = creation.full((rows * columns,), 0, dtype=FLOAT64, device=first.device)
+    number = add(multiply(cells[0][0], columns), cells[1][0])
+    counts = reshape(index_add(zeros, 0, number, where(inside, amount, 0.0)), (rows, columns))
+    if density:
+        area = multiply(expand_dims(diff(edges[0]), 1), diff(edges[1]))
+        counts = divide(divide(counts, astype(area, FLOAT64)), reduce.sum(counts))
+    return counts, edges[0], edges[1]

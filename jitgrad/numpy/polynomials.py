@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import common_dtype, floating, refuse, tensor_of
 from jitgrad.numpy.calculus import convolve
 from jitgrad.numpy.creation import vander
-from jitgrad.numpy.linalg import lstsq
+from jitgrad.numpy.linalg import eigvals, lstsq
 from jitgrad.ops import reduce
-from jitgrad.ops.arithmetic import add, astype, divide, multiply, sqrt, square, subtract
+from jitgrad.ops.arithmetic import add, astype, divide, multiply, negative, sqrt, square, subtract
+from jitgrad.ops.complex_parts import real
+from jitgrad.ops.creation import zeros
 from jitgrad.ops.joining import concat
 from jitgrad.ops.movement import broadcast_to, cut, expand_dims
 from jitgrad.ops.placement import beside_operands
@@ -116,3 +119,40 @@ def _as_long(a1: Any, a2: Any) -> tuple[Tensor, Tensor]:
     dtype = common_dtype(x, y)
     zeros = [np.zeros(length - p.shape[0], dtype) for p in (x, y)]
     return concat([zeros[0], astype(x, dtype)], 0), concat([zeros[1], astype(y, dtype)], 0)
+
+
+@beside_operands
+def roots(p: Any) -> Tensor:
+    """Where the polynomial ``p`` is 0, as eigenvalues of its companion matrix; complex, also if all roots are real.
+
+    Zeros before the first coefficient are left out, as in NumPy. In a compiled function, which does not know the values,
+    the first coefficient must not be 0: the roots are NaN then.
+    """
+    coefficients = floating(_vector("roots", p))
+    if not current_interpreter.get().tracing:
+        nonzero = np.flatnonzero(coefficients.concrete("roots"))
+        coefficients = cut(coefficients, 0, int(nonzero[0]) if nonzero.size else coefficients.shape[0], coefficients.shape[0])
+    degree = coefficients.shape[0] - 1
+    if degree < 1:
+        return zeros((0,), dtype=np.result_type(coefficients.dtype, np.complex64))
+    first = divide(negative(cut(coefficients, 0, 1, degree + 1)), coefficients[0])
+    return eigvals(concat([expand_dims(first, 0), np.eye(degree - 1, degree, dtype=coefficients.dtype)], 0))
+
+
+@beside_operands
+def poly(seq_of_zeros: Any) -> Tensor:
+    """The coefficients, the highest first, of the polynomial with these roots, or with a square matrix' eigenvalues.
+
+    The coefficients of complex roots are complex, also where the roots come in conjugate pairs.
+    """
+    given = floating(seq_of_zeros)
+    if given.ndim == 2 and given.shape[0] == given.shape[1]:
+        found = poly(eigvals(given))
+        return found if given.dtype.kind == "c" else real(found)
+    if given.ndim != 1:
+        raise ShapeError(f"poly takes a vector of roots or a square matrix, got {given.aval}")
+    ones = np.ones(1, given.dtype)
+    out = tensor_of(ones if given.size else ones[0])  # NumPy's polynomial without roots is a number
+    for k in range(given.size):
+        out = convolve(out, concat([ones, negative(cut(given, 0, k, k + 1))], 0))
+    return out

@@ -24,6 +24,9 @@ FAMILIES: dict[str, Family] = {
     "uniform": (lambda m, a, b: m.Uniform(a, a + b), (A, POSITIVE), A + 0.1 * POSITIVE),
     "laplace": (lambda m, a, b: m.Laplace(a, b), (A, POSITIVE), B),
     "cauchy": (lambda m, a, b: m.Cauchy(a, b), (A, POSITIVE), B),
+    "gumbel": (lambda m, a, b: m.Gumbel(a, b), (A, POSITIVE), B),
+    "half-normal": (lambda m, a: m.HalfNormal(a), (POSITIVE,), OTHER),
+    "half-cauchy": (lambda m, a: m.HalfCauchy(a), (POSITIVE,), OTHER),
     "student": (lambda m, a, b, c: m.StudentT(a, b, c), (POSITIVE + 0.3, A, OTHER), B),
     "exponential": (lambda m, a: m.Exponential(a), (POSITIVE,), OTHER),
     "gamma": (lambda m, a, b: m.Gamma(a, b), (POSITIVE, OTHER), OTHER),
@@ -69,4 +72,4 @@ FAMILIES: dict[str, Family] = {
 }  # fmt: skip
 WITHOUT_MOMENTS = ("squashed", "squashed vectors", "relaxed bernoulli", "relaxed one-hot")
 WITHOUT_ENTROPY = (*WITHOUT_MOMENTS, "poisson", "counts of choices", "mixture", "mixture of vectors")
-WITHOUT_DIVERGENCE = (*WITHOUT_MOMENTS, "student", "counts of choices", "mixture", "mixture of vectors")
+WITHOUT_DIVERGENCE = (*WITHOUT_MOMENTS, "student", "half-cauchy", "counts of choices", "mixture", "mixture of vectors")

@@ -12,8 +12,8 @@ from jitgrad import distributions
 from jitgrad.core.errors import ArgumentError
 from tests.distributions.families import FAMILIES, WITHOUT_DIVERGENCE, WITHOUT_ENTROPY, WITHOUT_MOMENTS, A
 
-REPARAMETRISED = ["normal", "laplace", "cauchy", "exponential", "log-normal", "vectors by factor", "squashed"]
-REPARAMETRISED += ["relaxed bernoulli", "relaxed one-hot"]
+REPARAMETRISED = ["normal", "laplace", "gumbel", "half-normal", "cauchy", "exponential", "log-normal"]
+REPARAMETRISED += ["vectors by factor", "squashed", "relaxed bernoulli", "relaxed one-hot"]
 WRAPS = pytest.mark.parametrize("wrap", [lambda f: f, lambda f: jg.jit(f, backend="python")], ids=["eager", "compiled"])
 
 
@@ -76,7 +76,7 @@ def test_divergences(name: str) -> None:
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ("cauchy", "student", *WITHOUT_MOMENTS)])
+@pytest.mark.parametrize("name", [n for n in FAMILIES if n not in ("cauchy", "half-cauchy", "student", *WITHOUT_MOMENTS)])
 def test_samples_follow_the_distribution(name: str) -> None:
     jg.manual_seed(0)
     make, arrays, _ = FAMILIES[name]
@@ -204,3 +204,31 @@ def test_errors_say_what_to_do() -> None:
         distributions.MultivariateNormal(jg.zeros(2))
     with pytest.raises(ArgumentError, match="must be a Transform"):
         distributions.TransformedDistribution(distributions.Normal(0.0, 1.0), [jg.exp])
+
+
+@pytest.mark.peers
+def test_transforms_to_constraints():
+    torch: Any = pytest.importorskip("torch")
+
+    def transformed(module: Any, x: Any) -> list[Any]:
+        found = []
+        for make in (
+            lambda c: c.positive,
+            lambda c: c.greater_than(1.5),
+            lambda c: c.less_than(-0.5),
+            lambda c: c.interval(-1.0, 3.0),
+            lambda c: c.unit_interval,
+            lambda c: c.real,
+        ):
+            transform = module.transform_to(make(module.constraints))
+            found += [transform(x), transform.inv(transform(x)), transform.log_abs_det_jacobian(x, transform(x))]
+        return found
+
+    ours, theirs = transformed(distributions, jg.tensor(A)), transformed(torch.distributions, torch.tensor(A))
+    for found, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-9, atol=1e-12)
+
+
+def test_no_transform_leads_to_matrices():
+    with pytest.raises(ArgumentError, match="no transform leads to symmetric"):
+        distributions.transform_to(distributions.constraints.positive_definite)

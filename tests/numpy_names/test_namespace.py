@@ -78,7 +78,6 @@ def test_what_is_refused_says_what_to_do(call, words):
     [
         ("clongdouble", "complex128"),
         ("frompyfunc", "elementwise"),
-        ("vectorize", "vmap"),
         ("nanargxyz", "neither has NumPy"),
         ("packbits", r"custom_op\(forward=numpy.packbits"),
     ],

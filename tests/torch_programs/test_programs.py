@@ -17,10 +17,10 @@ PROGRAMS = [
     *("mlp", "lstm_language_model", "transformer", "vae", "convnet", "unet", "gcn", "maml", "wgan", "dqn", "seq2seq"),
     *("trainer", "optimizers", "sam", "vqvae", "ppo", "contrastive", "realnvp", "llama", "ddpm"),
     *("ema_accumulation", "adversarial", "gat", "ode_adjoint", "siamese", "sac", "bayesian_network"),
-    *("sets_and_tags", "resnet"),
+    *("sets_and_tags", "resnet", "normalised_weights"),
 ]
 # with numbers that become arguments or decide a branch, and in both modes of the model
-TRACES = {"trainer": 5, "vqvae": 4, "ema_accumulation": 9, "ode_adjoint": 4}
+TRACES = {"trainer": 5, "vqvae": 4, "ema_accumulation": 9, "ode_adjoint": 4, "normalised_weights": 4}
 IMPORT = re.compile(r"^(import|from) torch\b", re.MULTILINE)
 
 

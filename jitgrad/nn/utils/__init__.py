@@ -1,4 +1,5 @@
-"""torch.nn.utils: limits on gradients, parameters as one vector, sequences of different lengths; imports core, ops,
+"""torch.nn.utils: limits on gradients, parameters as one vector, normalised weights, sequences of
+different lengths; imports core, ops,
 autograd, nn."""
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ from jitgrad.autograd.modes import no_grad
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.clipping import clip_grad_norm_, clip_grad_value_
-from jitgrad.nn.utils import rnn
+from jitgrad.nn.utils import parametrizations, parametrize, rnn
+from jitgrad.nn.utils.hooked_weights import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.joining import concat
 from jitgrad.ops.movement import cut, flatten, reshape
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "rnn", "vector_to_parameters"]
+__all__ = [
+    "clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "parametrizations", "parametrize",
+    "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "vector_to_parameters", "weight_norm",
+]  # fmt: skip
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
