@@ -129,6 +129,19 @@ def test_extremes_at_indices_of_small_dtypes_are_those_of_the_host(how: str, dty
     assert "by the host" not in str(reduce.explain(*args))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint16", "uint64", "bool"])
+def test_integer_powers_with_known_exponents_are_kernels(dtype: str) -> None:
+    x = np.array([-3, -1, 0, 1, 2, 7, 11, 127]).astype(dtype)
+    powers = jg.jit(lambda x: [x**n for n in (1, 2, 3, 5, 31, 64)], check="off")
+    on_device = jg.tensor(x, device="cuda")
+
+    for found, n in zip(powers(on_device), (1, 2, 3, 5, 31, 64), strict=True):
+        expected = jg.tensor(x) ** n
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found.cpu().numpy(), expected.numpy())
+    assert "by the host" not in str(powers.explain(on_device))
+
+
 MIXED = [("float32", "float64"), ("float64", "float16"), ("int32", "float64"), ("float32", "complex64")]
 
 
