@@ -85,6 +85,8 @@ class Runner(Protocol):
     Attributes:
         address_space: None if there is no generated call for its programs.
         launched: how the steps are started, in words; "" for one after the other.
+        interruptible: whether a signal can stop a run between its blocks. Where it cannot, the time of a run says nothing:
+            a device may make the host wait until it has room for more work.
     """
 
     @property
@@ -92,6 +94,9 @@ class Runner(Protocol):
 
     @property
     def launched(self) -> str: ...
+
+    @property
+    def interruptible(self) -> bool: ...
 
     @property
     def tiled_products(self) -> frozenset[Any]:

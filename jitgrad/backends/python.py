@@ -151,6 +151,7 @@ class PythonRunner:
 
     address_space: AddressSpace | None = None
     launched = ""
+    interruptible = True
     tiled_products: frozenset[Any] = frozenset()
 
     def __init__(self, program: Program) -> None:

@@ -136,6 +136,27 @@ def at_origin(origin: Origin) -> Iterator[None]:
         _pinned.reset(token)
 
 
+def called_name(inner: str) -> str:
+    """What the user called that came to the op ``inner``, with ``inner`` in brackets if that is something else.
+
+    It is the outermost function of this package below the user's innermost line that has a public name; of a layer, its class.
+    Functions within functions wrap others.
+    """
+    frame = sys._getframe(1)
+    name = inner
+    while frame is not None and _is_internal(frame.f_code.co_filename):
+        code = frame.f_code
+        wrapper = "<locals>" in code.co_qualname
+        if not wrapper and code.co_filename.startswith(_PACKAGE) and not code.co_name.startswith(("_", "<")):
+            layer = frame.f_locals.get("self") if code.co_name == "forward" else None
+            name = code.co_name if layer is None else type(layer).__name__
+        frame = frame.f_back  # type: ignore[assignment]
+    return inner if name == inner or name in _DOORS else f"{name} ({inner})"
+
+
+_DOORS = frozenset(("apply", "apply_op"))  # what calls an op by itself goes through
+
+
 def is_user_file(filename: str) -> bool:
     """Whether ``filename`` is neither jitgrad's nor the standard library's."""
     return not _is_internal(filename)

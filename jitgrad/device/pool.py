@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from functools import lru_cache
+from threading import RLock
 from typing import NamedTuple, Protocol
 from weakref import WeakSet
 
@@ -69,14 +70,18 @@ class _SizeClass:
 
 class DevicePool:
     """Blocks in size classes, eight to a doubling. All work on the device has one order, so a block is
-    free at once when its last array is gone, even if the kernel that reads it has not run yet."""
+    free at once when its last array is gone, even if the kernel that reads it has not run yet.
+
+    Attributes:
+        lock: held while blocks are looked at, which counts as one more owner of them.
+    """
 
     def __init__(self, driver: Driver) -> None:
         if not counts_owners():
             raise CudaError("memory of a device is shared out by reference counts, which this Python does not have: use the CPU")
         self._driver = driver
         self._classes: dict[int, _SizeClass] = {}
-        self._lock = fork_safe_lock()
+        self.lock: RLock = fork_safe_lock()
         self._allocations = self._reuses = self._held = self._peak = 0
         self._holders: WeakSet[Holder] = WeakSet()
 
@@ -91,7 +96,7 @@ class DevicePool:
             OutOfMemoryError: if there is no memory after `trim`; it names the largest live arrays.
         """
         size = _block_size(shape, dtype)
-        with self._lock:
+        with self.lock:
             group = self._classes.get(size)
             if group is None:
                 group = self._classes[size] = _SizeClass(size)
@@ -144,7 +149,7 @@ class DevicePool:
         released = 0
         for holder in list(self._holders):
             holder.release()
-        with self._lock:
+        with self.lock:
             for group in self._classes.values():
                 while (block := take_unowned(group.blocks)) is not None:
                     self._driver.free(block.address)
@@ -154,7 +159,7 @@ class DevicePool:
 
     def stats(self) -> MemoryStats:
         """Counts and bytes of this pool, and of the device."""
-        with self._lock:
+        with self.lock:
             free, total = self._driver.memory_info()
             in_use = sum(block.nbytes for block in self._live())
             return MemoryStats(self._allocations, self._reuses, self._held, in_use, self._peak, free, total)

@@ -14,6 +14,7 @@ from jitgrad.core.dispatch import aval_of, make_plans_by
 from jitgrad.core.errors import DeviceError, InPlaceError, LeakedTracerError
 from jitgrad.core.number_range import check_complex, check_numbers
 from jitgrad.core.op import Kind, OpDef
+from jitgrad.core.origin import called_name
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.core.traced_constants import fill_constant
 from jitgrad.eager.plans import make_op_plan
@@ -34,8 +35,8 @@ def _device_for(op: OpDef, operands: tuple[Any, ...], arrays: list[Any]) -> Devi
                 if isinstance(x, Tensor) and type(other) is np.ndarray and other.ndim:
                     name = array.device.name
                     raise DeviceError(
-                        f"{op.name}: a tensor {operands[k].aval} is on {name}, and another {x.aval} is on the host. Move one "
-                        f'of them, with .to("{name}") or .cpu()'
+                        f"{called_name(op.name)}: a tensor {operands[k].aval} is on {name}, and another {x.aval} is on the host. "
+                        f'Move one of them, with .to("{name}") or .cpu()'
                     )
             return array.device
     device = creation_device.get()

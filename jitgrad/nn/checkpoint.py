@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.errors import CheckpointError, shown
+from jitgrad.core.errors import ArgumentError, CheckpointError, shown
 from jitgrad.core.paths import require_folder
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.checkpoint_tree import put_together, taken_apart
@@ -64,14 +64,20 @@ def _is_named_tensor(item: tuple[Any, Any]) -> bool:
     return isinstance(item[0], str) and isinstance(item[1], Tensor | np.ndarray)
 
 
-def load(path: str | os.PathLike[str], map_location: Any = None, *, weights_only: bool = True) -> Any:
+def load(
+    path: str | os.PathLike[str], map_location: Any = None, *, device: Any = None, weights_only: bool = True
+) -> Any:
     """The tensors in the file ``path`` by name, for ``Module.load_state_dict``, or what else `save` was given.
 
+    A module takes them over to where its own tensors are, whatever ``device`` is.
+
     Args:
-        map_location: the device on which the tensors shall be.
+        map_location: torch's name for ``device``.
+        device: on which the tensors shall be, "cpu" or "cuda"; a file does not say where they were.
         weights_only: changes nothing, as nothing in a file is ever executed.
 
     Raises:
+        ArgumentError: there is no such device, or ``device`` and ``map_location`` are two.
         CheckpointError: safetensors is not installed, or the file is no complete safetensors file.
         FileNotFoundError: there is no such file.
         IsADirectoryError: it is a folder.
@@ -81,6 +87,7 @@ def load(path: str | os.PathLike[str], map_location: Any = None, *, weights_only
         from safetensors.numpy import load as decode
     except ImportError:
         raise CheckpointError(_NEEDS_SAFETENSORS) from None
+    device = _chosen_device(device, map_location)
     data = Path(path).read_bytes()
     try:
         arrays = decode(data)
@@ -88,7 +95,14 @@ def load(path: str | os.PathLike[str], map_location: Any = None, *, weights_only
         saved_by = "; it is one of torch.save: write it with safetensors.torch.save_file" if data[:2] == b"PK" else ""
         raise CheckpointError(f"load: {os.fspath(path)} is no complete safetensors file: {error}{saved_by}") from None
     tensors = {name: Tensor(np.array(array)) for name, array in arrays.items()}
-    if map_location is not None and str(map_location) != "cpu":
-        tensors = {name: move(tensor, map_location) for name, tensor in tensors.items()}
+    if device is not None:
+        tensors = {name: move(tensor, device) for name, tensor in tensors.items()}
     text = (json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}).get(_DESCRIPTION)
     return tensors if text is None else put_together(tensors, text)
+
+
+def _chosen_device(device: Any, map_location: Any) -> Any:
+    """The device that one of the two arguments of `load` names."""
+    if device is None or map_location is None or str(device) == str(map_location):
+        return map_location if device is None else device
+    raise ArgumentError(f"load: device={device!r} and map_location={map_location!r} name two places: give one of them")

@@ -31,6 +31,7 @@ class NativeRunner:
 
     address_space: AddressSpace | None = AddressSpace.HOST
     launched = ""
+    interruptible = True
 
     def __init__(self, program: Program) -> None:
         self.program = program

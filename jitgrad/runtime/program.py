@@ -123,8 +123,8 @@ class Program:
 
     @property
     def long(self) -> bool:
-        """Whether a run takes so long that Ctrl-C should stop it, or its time is not known yet."""
-        return self.seconds > LONG_SECONDS
+        """Whether a run takes so long that Ctrl-C should stop it, or its time is not known yet. Never if a signal cannot."""
+        return self.seconds > LONG_SECONDS and self.runner.interruptible
 
     def prepare(self) -> None:
         """Load the machine code, as the first run does."""

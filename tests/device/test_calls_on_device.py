@@ -40,6 +40,10 @@ CASES: dict[str, Callable[..., Any]] = {
     "index_add": lambda x, src, i, j, many, images: jg.index_add(x, 0, many, src),
     "index_add columns": lambda x, src, i, j, many, images: jg.index_add(x, 1, j[0], src[:7, :3]),
     "scatter_add": lambda x, src, i, j, many, images: jg.scatter_add(x, 0, jg.abs(many[:, None] + 0 * COLUMN) % 7, src),
+    "scatter_reduce": lambda x, src, i, j, many, images: [
+        jg.scatter_reduce(y, 0, jg.abs(many[:, None] + 0 * COLUMN) % 7, with_nan(src) if nan else src, how, include_self=own)
+        for y, nan in ((x, False), (with_nan(x), True)) for how in ("amax", "amin") for own in (True, False)
+    ],
     "index_put": lambda x, src, i, j, many, images: jg.index_put(x, (many,), src),
     "index_put adds": lambda x, src, i, j, many, images: jg.index_put(x, (i, j), src[:2, :3], True),
     "counts": lambda x, src, i, j, many, images: jg.index_add(jg.zeros_like(x[:, 0]), 0, many, src[:, 0]),
@@ -110,6 +114,49 @@ def test_sums_at_indices_of_small_dtypes_have_the_bits_of_numpy(dtype: str) -> N
     assert add(*args).cpu().numpy().tobytes() == expected.tobytes()
     assert jg.index_add(args[0], 0, args[1], args[2]).cpu().numpy().tobytes() == expected.tobytes()
     assert "by a kernel" in str(add.explain(*args))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "uint64"])
+@pytest.mark.parametrize("how", ["amax", "amin"])
+def test_extremes_at_indices_of_small_dtypes_are_those_of_the_host(how: str, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    arrays = (rng.random(5) * 50).astype(dtype), rng.integers(0, 5, 40), (rng.random(40) * 100).astype(dtype)
+    reduce = jg.jit(lambda x, i, v: jg.scatter_reduce(x, 0, i, v, how), check="off")
+    args = [jg.tensor(a, device="cuda") for a in arrays]
+
+    expected = jg.scatter_reduce(jg.tensor(arrays[0]), 0, jg.tensor(arrays[1]), jg.tensor(arrays[2]), how)
+    assert reduce(*args).cpu().numpy().tobytes() == expected.numpy().tobytes()
+    assert "by the host" not in str(reduce.explain(*args))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint16", "uint64", "bool"])
+def test_integer_powers_with_known_exponents_are_kernels(dtype: str) -> None:
+    x = np.array([-3, -1, 0, 1, 2, 7, 11, 127]).astype(dtype)
+    powers = jg.jit(lambda x: [x**n for n in (1, 2, 3, 5, 31, 64)], check="off")
+    on_device = jg.tensor(x, device="cuda")
+
+    for found, n in zip(powers(on_device), (1, 2, 3, 5, 31, 64), strict=True):
+        expected = jg.tensor(x) ** n
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found.cpu().numpy(), expected.numpy())
+    assert "by the host" not in str(powers.explain(on_device))
+
+
+MIXED = [("float32", "float64"), ("float64", "float16"), ("int32", "float64"), ("float32", "complex64")]
+
+
+@pytest.mark.parametrize("dtypes", MIXED)
+def test_products_of_two_dtypes_are_computed_by_cublas(dtypes: tuple[str, str]) -> None:
+    """NumPy converts an operand itself, so the host computed such products, between two copies."""
+    shapes = (3, 5), (2, 5, 4)
+    x, y = (jg.tensor(RNG.normal(size=s) * 4, device="cuda").to(d) for d, s in zip(dtypes, shapes, strict=True))
+    f = jg.jit(lambda x, y: x @ y, check="off")
+
+    for found in (f(x, y), x @ y):
+        expected = x.cpu() @ y.cpu()
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found.cpu().numpy(), expected.numpy(), rtol=1e-5, atol=1e-5)
+    assert "by cuBLAS" in str(f.explain(x, y)) and "by the host" not in str(f.explain(x, y))
 
 
 def test_an_index_out_of_bounds_is_an_error_when_a_value_is_read() -> None:

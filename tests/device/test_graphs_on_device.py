@@ -13,7 +13,9 @@ import pytest
 import jitgrad as jg
 from jitgrad.backends.cuda_target import graphs, result_sets
 from jitgrad.core.errors import CudaError, JitgradWarning
+from jitgrad.device.cuda import cuda_device
 from jitgrad.jit.executable import Executable
+from jitgrad.runtime import program
 from jitgrad.testing.fake_driver import FakeDriver
 
 RNG = np.random.default_rng(3)
@@ -52,6 +54,18 @@ def test_a_step_becomes_one_graph_launch_and_keeps_its_numbers(driver: FakeDrive
     assert driver.counts.graph_launches == before.graph_launches + 4
     assert driver.counts.copies_to_host == before.copies_to_host
     np.testing.assert_allclose([x.item() for x in losses], [x.item() for x in expected], rtol=1e-4)
+
+
+def test_a_step_that_the_device_keeps_waiting_stays_a_graph(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the host a long step works on copies of its state, so that Ctrl-C can stop it; no signal stops a device."""
+    monkeypatch.setattr(program, "LONG_SECONDS", 0.0)
+    training = Training("cuda")
+    training.run(4)
+    before = replace(driver.counts)
+    training.run(2)
+
+    assert driver.counts.graph_launches == before.graph_launches + 2
+    assert driver.counts.copies_on_device <= before.copies_on_device + 2 * 2  # of losses
 
 
 def test_results_and_gradients_that_a_caller_keeps_do_not_change(driver: FakeDriver) -> None:
@@ -229,13 +243,41 @@ def test_threads_have_frames_of_their_own(driver: FakeDriver) -> None:
     assert not wrong
 
 
+def test_results_are_not_overwritten_if_another_thread_asks_what_is_live(driver: FakeDriver) -> None:
+    """`memory_stats` refers to live blocks while it counts; a set of results must not take that for the idle state."""
+    pool = cuda_device().pool
+    started, asked = threading.Event(), threading.Event()
+
+    def ask() -> None:
+        with pool.lock:
+            live = pool._live()
+            started.set()
+            asked.wait(0.2)
+            live.clear()
+
+    sets = result_sets.ResultSets(cuda_device(), [((200, 300), np.dtype(np.float32))], {})
+    make = sets._new_set
+
+    def make_while_asked() -> result_sets.ResultSet:
+        new = make()
+        thread.start()
+        started.wait(5)
+        return new
+
+    thread = threading.Thread(target=ask)
+    sets._new_set = make_while_asked  # type: ignore[method-assign]
+    view = sets.take().arrays[0].view((3,), (4,))
+    thread.join()
+    sets._new_set = make  # type: ignore[method-assign]
+
+    assert sets.take().addresses != [view.address]
+
+
 def test_memory_that_graphs_keep_is_given_back_before_it_runs_out(driver: FakeDriver) -> None:
     f, x = jg.jit(steps_of(6), check="off"), jg.tensor(np.zeros((200, 300), np.float32), device="cuda")
     for _ in range(4):
         f(x)
     held = jg.cuda.memory_stats().bytes_in_use
-    from jitgrad.device.cuda import cuda_device
-
     cuda_device().pool.trim()
 
     assert jg.cuda.memory_stats().bytes_in_use <= held - x.nbytes

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +117,42 @@ def test_gradients_flow_through_moves() -> None:
 def test_tensors_in_different_places_are_an_error_that_names_both() -> None:
     with pytest.raises(DeviceError, match=r"add: a tensor f32\[3,4\] is on cuda, and another f32\[4\] is on the host.*\.to"):
         jg.tensor(X, device="cuda") + jg.ones(4)
+
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "mse_loss (subtract)": lambda x, y: jg.mse_loss(x, y),
+    "Linear (matmul)": lambda x, y: jg.nn.Linear(4, 2)(x),
+    "stack (concat)": lambda x, y: jg.stack([x, y]),
+    "conv1d (matmul)": lambda x, y: jg.nn.functional.conv1d(x[None], y[None]),
+    "subtract": lambda x, y: jg.tanh(x) - y,
+    "clip": lambda x, y: x.clip(y, 9.0),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_error_names_what_the_user_called(name: str) -> None:
+    with pytest.raises(DeviceError, match=rf"^{re.escape(name)}: a tensor .* is on cuda, and another .* is on the host"):
+        CALLS[name](jg.tensor(X, device="cuda"), jg.tensor(X))
+
+
+def test_files_are_loaded_to_a_device_and_modules_take_them_from_anywhere(tmp_path: Path) -> None:
+    trained = jg.nn.Linear(4, 2).to("cuda")
+    jg.save({"model": trained.state_dict(), "epoch": 3}, tmp_path / "file")
+
+    both = {"device": "cuda", "map_location": "cuda"}
+    for places in ({}, {"device": "cpu"}, {"device": "cuda"}, {"map_location": "cuda"}, both):
+        loaded = jg.load(tmp_path / "file", **places)
+        assert loaded["epoch"] == 3
+        assert {x.device for x in loaded["model"].values()} == {places.get("device") or places.get("map_location", "cpu")}
+        for device in ("cpu", "cuda"):
+            module = jg.nn.Linear(4, 2).to(device)
+            module.load_state_dict(loaded["model"])
+            assert module.weight.device == device
+            np.testing.assert_array_equal(module.weight.detach().cpu().numpy(), trained.weight.detach().cpu().numpy())
+    with pytest.raises(ArgumentError, match="name two places"):
+        jg.load(tmp_path / "file", "cpu", device="cuda")
+    with pytest.raises(ArgumentError, match="expected 'cpu' or 'cuda'"):
+        jg.load(tmp_path / "file", device="cuda:7")
 
 
 def test_numbers_and_arrays_go_where_the_tensors_are() -> None:

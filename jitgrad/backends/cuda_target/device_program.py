@@ -19,6 +19,7 @@ from jitgrad.backends.cuda_target.device_code import DeviceCode
 from jitgrad.backends.cuda_target.graphs import MIN_CALLS
 from jitgrad.backends.cuda_target.indexed import find_access
 from jitgrad.backends.cuda_target.lines import find_lines
+from jitgrad.backends.cuda_target.ordered_copies import ordered_copy
 from jitgrad.backends.cuda_target.sorts import find_sorts
 from jitgrad.backends.cuda_target.systems import find_system
 from jitgrad.backends.cuda_target.transforms import find_transform
@@ -36,13 +37,7 @@ from jitgrad.runtime.program import Program
 
 # Results of a replayed graph that are copied out of it: callers may keep losses, and its addresses must stay.
 _MAX_COPIED, _MAX_COPIED_BYTES = 8, 1 << 16
-
-
-class Gather(NamedTuple):
-    """Copy the value at ``place``, whose elements lie apart, to new memory: the base of ``region``."""
-
-    place: Place
-    region: int
+_ALIGNMENT = 256  # bytes, of copies beside each other
 
 
 class CopiedResult(NamedTuple):
@@ -106,8 +101,9 @@ class DeviceProgram:
 
     Attributes:
         parts: in the order in which they run.
-        arena, work, stream, products, graph: regions; the last three have handles in place of addresses. Transforms use
-            the ``work_bytes`` bytes of ``work`` while they run.
+        arena, work, copies, stream, products, graph: regions; the last three have handles in place of addresses. Transforms
+            use the ``work_bytes`` bytes of ``work`` while they run. Operands that lie apart are brought in order in the
+            ``copies_bytes`` bytes of ``copies``.
         region_count: how many regions there are.
         external: results to allocate before a run, or once for all runs.
         copied: results that a replayed graph writes to memory of the frame; empty if there can be no graph.
@@ -123,12 +119,15 @@ class DeviceProgram:
         self.stream: int = first + 2
         self.products: int = first + 3
         self.graph: int = first + 4
-        self.region_count: int = first + 5
+        self.copies: int = first + 5
+        self.region_count: int = first + 6
         self.work_bytes: int = 0
+        self.copies_bytes: int = 0
         self._plans: list[TransformHandle] = []  # that the calls refer to by their handles
         self.external: list[ExternalResult] = []
         self.checks_values: bool = False
-        self.parts: list[CallTable | Gather | LibraryCall] = []
+        self._copied_bytes = 0  # bytes of ``copies`` that the step uses
+        self.parts: list[CallTable | LibraryCall] = []
         self._calls: list[DriverCall] = []
         for step in program.steps:
             self._add_step(step)
@@ -156,6 +155,7 @@ class DeviceProgram:
     # --- steps ------------------------------------------------------------------------------------
 
     def _add_step(self, step: Launch | LibraryCall) -> None:
+        self._copied_bytes = 0  # work has one order, so the copies for the next step may lie over those for the last one
         if isinstance(step, Launch):
             self._add_kernels(step)
         elif is_empty(step):
@@ -214,9 +214,11 @@ class DeviceProgram:
         if launch.fault is not None:
             self.checks_values = True
             faults = self.device.faults.register(_described(call), launch.fault)
+        self._launch_call(launch, [*results, *(operands[k] for k in launch.operands)], faults)
+
+    def _launch_call(self, launch: DeviceCall, pointers: Sequence[Address], faults: tuple[int, ...] = ()) -> None:
         function = _code(launch.source, Capability(*self.device.driver.capability)).function(self.device.driver)
-        args: list[Word] = [*results, *(operands[k] for k in launch.operands), *launch.words, *faults, launch.iterations]
-        self._launch(function, launch.blocks, launch.threads, args)
+        self._launch(function, launch.blocks, launch.threads, [*pointers, *launch.words, *faults, launch.iterations])
 
     def _add_transform(self, call: LibraryCall, shape: TransformShape) -> None:
         """The calls of cuFFT that compute ``call``, on contiguous operands."""
@@ -246,12 +248,15 @@ class DeviceProgram:
 
     def _contiguous(self, place: Place) -> Address:
         """The address of the value at ``place``, or of a copy in row-major order."""
-        if place.location is None or place.location.is_contiguous(place.aval.shape):
+        if place.location is None or place.location.is_contiguous(place.aval.shape) or not place.aval.size:
             return self._at(place)
-        self._end_table()
-        self.parts.append(Gather(place, self.region_count))
-        self.region_count += 1
-        return Address(self.region_count - 1, 0)
+        lowest, _ = place.location.ends(place.aval.shape, place.aval.dtype.itemsize)
+        source = self.base(place.location.buffer, place.location.offset + lowest)
+        target = Address(self.copies, self._copied_bytes)
+        self._copied_bytes += -(-place.aval.nbytes // _ALIGNMENT) * _ALIGNMENT
+        self.copies_bytes = max(self.copies_bytes, self._copied_bytes)
+        self._launch_call(ordered_copy(place.aval, place.location.strides), [target, source])
+        return target
 
     # --- graphs -----------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.cuda_target.call_table import BoundTable, CallTable
-from jitgrad.backends.cuda_target.device_program import DeviceProgram, Gather
+from jitgrad.backends.cuda_target.device_program import DeviceProgram
 from jitgrad.backends.cuda_target.graphs import Graphs
 from jitgrad.backends.cuda_target.host_inputs import HostInputs
 from jitgrad.backends.cuda_target.host_outputs import host_outputs
@@ -44,6 +44,9 @@ class CudaFrame:
         if code.work_bytes:
             self._work = device.empty((code.work_bytes,), _BYTES)
             self._bases[code.work] = self._work.address
+        if code.copies_bytes:
+            self._copies = device.empty((code.copies_bytes,), _BYTES)
+            self._bases[code.copies] = self._copies.address
         if code.uses_products:
             self._bases[code.products] = device.driver.products()
         self._parts = [part.bound(self._bases) if isinstance(part, CallTable) else part for part in code.parts]
@@ -148,13 +151,9 @@ class CudaFrame:
         return bool(graph)
 
     def _run_parts(self, inputs: int, results: list[Any]) -> None:
-        copies = []  # the pool may give their memory away when all calls are under way
         for part in self._parts:
             if isinstance(part, BoundTable):
                 part.run()
-            elif isinstance(part, Gather):
-                copies.append(self._device.copy(self._array(part.place)))
-                self._bases[part.region] = copies[-1].address
             else:
                 self._run_on_host(part, inputs, results)
 

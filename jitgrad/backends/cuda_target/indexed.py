@@ -19,7 +19,8 @@ from jitgrad.core.aval import Aval, dtype_name, real_dtype_of
 from jitgrad.core.op import OpDef
 from jitgrad.device.faults import OUT_OF_BOUNDS
 from jitgrad.ops.neural import CHECK_CLASSES
-from jitgrad.runtime.library.indexed_access import AccessMode, IndexSpace, SpaceOf
+from jitgrad.ops.scattering import SCATTER_EXTREME
+from jitgrad.runtime.library.indexed_access import AccessMode, IndexSpace, SpaceOf, for_each
 from jitgrad.runtime.library.indexed_steps import ACCESSES
 
 _ENOUGH_THREADS = 1 << 15  # for a change: more would read the same indices without work of their own
@@ -32,7 +33,11 @@ def _itself(x: Any, attrs: Mapping[str, Any], indices: Sequence[Aval]) -> IndexS
     return IndexSpace(1, (attrs["count"],), prod(x), 1)
 
 
-_ACCESSES: Mapping[OpDef, tuple[AccessMode, SpaceOf, int]] = {**ACCESSES, CHECK_CLASSES: (AccessMode.READ, _itself, 0)}
+_ACCESSES: Mapping[OpDef, tuple[AccessMode, SpaceOf, int]] = {
+    **ACCESSES,
+    CHECK_CLASSES: (AccessMode.READ, _itself, 0),
+    SCATTER_EXTREME: (AccessMode.WRITE, for_each, 2),
+}
 
 
 def find_access(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> DeviceCall | None:
@@ -52,8 +57,10 @@ def find_access(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> D
         return None
     pairs = x.dtype.kind == "c" and (mode is AccessMode.ADD or x.dtype.itemsize not in UNSIGNED)
     element = real_dtype_of(x.dtype) if pairs else x.dtype
-    dtype = dtype_name(element) if mode is AccessMode.ADD else UNSIGNED[element.itemsize]
-    if mode is AccessMode.ADD and dtype not in _ADDED:
+    better = (">" if attrs["largest"] else "<") if op is SCATTER_EXTREME else ""
+    computes = mode is AccessMode.ADD or bool(better)
+    dtype = dtype_name(element) if computes else UNSIGNED[element.itemsize]
+    if computes and dtype not in _ADDED:
         return None
     width = space.width * (1 + pairs)
     columns = space.outer * width
@@ -63,7 +70,7 @@ def find_access(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> D
         parts = max(1, min(prod(space.lengths), _ENOUGH_THREADS // columns))
         iterations = columns * parts
     kinds = tuple(dtype_name(i.dtype) for i in indices)
-    source = _source(mode, own, _Reads(space.per_outer, space.per_element, pairs), dtype, kinds)
+    source = _source(mode, own, _Reads(space.per_outer, space.per_element, pairs), dtype, kinds, better)
     words = (*space.lengths, space.count, width, parts)
     changes = mode is not AccessMode.READ
     return DeviceCall(source, (values, *numbers), words, iterations, changes, OUT_OF_BOUNDS)
@@ -78,13 +85,19 @@ class _Reads(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _source(mode: AccessMode, own: bool, reads: _Reads, dtype: str, kinds: tuple[str, ...]) -> Source:
-    """The text for indices of the dtypes ``kinds``; ``own``: the indices themselves are read."""
+def _source(mode: AccessMode, own: bool, reads: _Reads, dtype: str, kinds: tuple[str, ...], better: str) -> Source:
+    """The text for indices of the dtypes ``kinds``; ``own``: the indices themselves are read.
+
+    ``better``: of the old element and the new one, the one that is so stays; "" where the old one does not matter.
+    """
     arrays, lengths = [f"a{n}" for n in range(len(kinds))], [f"n{n}" for n in range(len(kinds))]
     pointers = {"y0": dtype, "x0": dtype, **dict(zip(arrays, kinds, strict=True))}
     writer = CallWriter(pointers, [*lengths, "count", "width", "parts"], checks_values=True)
     with writer as out:
-        (_read if mode is AccessMode.READ else _change)(out, mode, own, dtype, reads, len(kinds))
+        if mode is AccessMode.READ:
+            _read(out, own, reads, len(kinds))
+        else:
+            _change(out, _changed(mode, dtype, better), reads, len(kinds))
     return writer.source()
 
 
@@ -103,7 +116,7 @@ def _place(out: Emitter, count: int, reads: _Reads) -> None:
     out.line(f"place = {place}")
 
 
-def _read(out: Emitter, mode: AccessMode, own: bool, dtype: str, reads: _Reads, count: int) -> None:
+def _read(out: Emitter, own: bool, reads: _Reads, count: int) -> None:
     out.line("c = t % width")
     out.line("k = (t // width) % count")
     out.line("o = t // (width * count)")
@@ -118,7 +131,18 @@ def _read(out: Emitter, mode: AccessMode, own: bool, dtype: str, reads: _Reads, 
         out.line("faults[thread()] = number")
 
 
-def _change(out: Emitter, mode: AccessMode, own: bool, dtype: str, reads: _Reads, count: int) -> None:
+def _changed(mode: AccessMode, dtype: str, better: str) -> str:
+    """What an element ``old`` becomes by ``new``, both as they are in memory."""
+    if better:  # a NaN is better than every number
+        old, new = ("as_half(old)", "as_half(new)") if dtype == "f16" else ("old", "new")
+        stays = f"{old} {better} {new} or {old} != {old}" if dtype[0] == "f" else f"{old} {better} {new}"
+        return f"select({stays} or {old} == {new}, old, new)"
+    if mode is AccessMode.ADD:
+        return "as_bits(to_f16(as_half(old) + as_half(new)))" if dtype == "f16" else "old + new"
+    return "new"
+
+
+def _change(out: Emitter, changed: str, reads: _Reads, count: int) -> None:
     out.line("c = t % width")
     out.line("part = (t // width) % parts")
     out.line("o = t // (width * parts)")
@@ -126,10 +150,10 @@ def _change(out: Emitter, mode: AccessMode, own: bool, dtype: str, reads: _Reads
         _place(out, count, reads)
         with out.block("if inside:"), out.block("if place % parts == part:"):
             out.line(f"j = (o * {_length(count)} + place) * width + c")
-            value = "x0[(o * count + k) * width + c]"
-            if mode is AccessMode.ADD:
-                value = f"as_bits(to_f16(as_half(y0[j]) + as_half({value})))" if dtype == "f16" else f"y0[j] + {value}"
-            out.line(f"y0[j] = {value}")
+            if "old" in changed:
+                out.line("old = y0[j]")
+            out.line("new = x0[(o * count + k) * width + c]")
+            out.line(f"y0[j] = {changed}")
         with out.block("else:"):
             out.line("faults[thread()] = number")
 

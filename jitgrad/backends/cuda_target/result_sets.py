@@ -8,6 +8,7 @@ from sys import getrefcount
 from jitgrad.core.aval import Dtype, Shape
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.device.cuda_device import CudaDevice
+from jitgrad.device.pool import DevicePool
 
 # A caller who replaces gradients frees the old ones after the call, so that two sets take turns.
 MAX_SETS = 3
@@ -29,9 +30,10 @@ class ResultSet:
         self._objects = (*arrays, *[x.owner for x in arrays])
         self._idle: list[int] = []
 
-    def watch(self) -> None:
-        """Nobody else refers to the arrays now."""
-        self._idle = [*map(getrefcount, self._objects)]
+    def watch(self, pool: DevicePool) -> None:
+        """Nobody else refers to the arrays now: but for ``pool``, while another thread asks it what is live."""
+        with pool.lock:
+            self._idle = [*map(getrefcount, self._objects)]
 
     @property
     def is_idle(self) -> bool:
@@ -64,7 +66,7 @@ class ResultSets:
                 return known
         new = self._new_set()
         if len(self._sets) < MAX_SETS:
-            new.watch()
+            new.watch(self._device.pool)
             self._sets.append(new)
         return new
 

@@ -19,6 +19,7 @@ class CudaRunner:
     """Runs ``program`` on ``device``."""
 
     tiled_products: frozenset[Any] = frozenset()
+    interruptible = False
 
     def __init__(self, program: Program, device: CudaDevice, results_on_host: bool) -> None:
         self.program = program

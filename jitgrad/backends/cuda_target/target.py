@@ -11,8 +11,8 @@ from jitgrad.backends.cuda.capability import Capability
 from jitgrad.backends.cuda.emit import emit_kernel
 from jitgrad.backends.cuda.schedule import cuda_tuning, schedule
 from jitgrad.backends.cuda_target.device_code import DeviceCode
+from jitgrad.backends.cuda_target.passes import device_passes
 from jitgrad.backends.cuda_target.runner import CudaRunner
-from jitgrad.backends.cuda_target.transforms import with_transforms
 from jitgrad.compiler.lowering.kernel_ir import Kernel, Schedule
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.lowering.loop_nest import LoopNest
@@ -35,7 +35,7 @@ class CudaTarget:
     """
 
     name = device = "cuda"
-    passes: Sequence[Pass] = with_transforms()
+    passes: Sequence[Pass] = device_passes()
     memory_budget: MemoryBudget | None = None
 
     def __init__(self, results_on_host: bool = False) -> None:

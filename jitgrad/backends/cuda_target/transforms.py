@@ -20,9 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiler.passes.decompose_complex import decompose_complex
 from jitgrad.compiler.passes.rewriter import Rewriter
-from jitgrad.compiler.pipeline import PASSES, Pass
 from jitgrad.core.aval import Aval, Shape, complex_dtype_of, real_dtype_of
 from jitgrad.core.errors import JitgradWarning
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode
@@ -160,12 +158,3 @@ def _runs(axes: Sequence[int]) -> list[tuple[int, ...]]:
 
 def _broadcastable(shape: Shape, axis: int) -> Shape:
     return tuple([n if k == axis else 1 for k, n in enumerate(shape)])
-
-
-_STEP = Pass(prepare_transforms, "before decompose_complex, which computes the parts of their operands and results")
-
-
-def with_transforms(passes: Sequence[Pass] = PASSES) -> tuple[Pass, ...]:
-    """``passes`` with those of this module."""
-    at = next(k for k, step in enumerate(passes) if step.run is decompose_complex)
-    return (*passes[:at], _STEP, *passes[at:])
