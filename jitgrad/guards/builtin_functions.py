@@ -27,13 +27,16 @@ GETTERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
 
 def rule_of_builtin(callee: Any) -> Callable[[ShadowFrame, Args], Any] | None:
     """What a call of ``callee`` reads, if there is a rule for it."""
+    if isinstance(getattr(callee, "__self__", None), str) and callee.__name__ in ("format", "format_map"):
+        return _format
     return _RULES.get(callee) if _hashable(callee) else None
 
 
-def format_text(frame: ShadowFrame, text: str, args: Args) -> Any:
-    """``text.format(*args)``, which may read attributes, as of ``{0.rate}``; items are read of all containers."""
+def _format(frame: ShadowFrame, args: Args) -> Any:
+    """``text.format(...)``, which may read attributes, as of ``{0.rate}``; items are read of all containers."""
+    text, *given = args
     names = [name for _, name, _, _ in Formatter().parse(text) if name]
-    for arg in args:
+    for arg in given:
         frame.used(arg)
         if arg is not UNKNOWN and any("." in name for name in names):
             frame.contents.everything(arg, frame.origin(), attributes=True)

@@ -20,7 +20,7 @@ import numpy as np
 from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, MethodOfUnknown, guard_class_attribute
-from jitgrad.guards.builtin_functions import GETTERS, Args, apply_getter, format_text, rule_of_builtin, store_by
+from jitgrad.guards.builtin_functions import GETTERS, Args, apply_getter, rule_of_builtin, store_by
 from jitgrad.guards.container_methods import container_method
 from jitgrad.guards.denylist import remedy_for
 from jitgrad.guards.guard import Path
@@ -200,8 +200,6 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
             return pass_unrepeatable(frame, callee, arg, args)
     if (rule := rule_of_builtin(callee)) is not None:
         return rule(frame, args)
-    if isinstance(receiver, str) and name in ("format", "format_map"):
-        return format_text(frame, receiver, args[1:])
     if isinstance(callee, weakref.ref) or (isinstance(receiver, ContextVar) and name == "get"):
         return _follow_reference(frame, callee, args)
     if isinstance(receiver, io.IOBase) and name in _WRITING:

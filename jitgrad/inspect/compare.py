@@ -25,7 +25,8 @@ from jitgrad.inspect.traffic import eager_traffic, readable_bytes
 from jitgrad.jit.complex_pairs import as_pairs
 from jitgrad.jit.decorator import JitFunction
 from jitgrad.jit.executable import Executable
-from jitgrad.jit.first_call_check import named_outputs
+from jitgrad.jit.first_call_check import named_outputs, shown_part
+from jitgrad.jit.output_views import ResultView
 from jitgrad.jit.program_cache import CacheInfo
 from jitgrad.jit.rounding_judge import find_mismatches
 from jitgrad.jit.signature import Call
@@ -205,6 +206,10 @@ class _Run:
             random.standard_normal(a.shape).astype(a.dtype)
             for a in (traced.graph.outputs[k].aval for k in traced.differentiable)
         ]
+        self.hidden: dict[int, list[ResultView]] = traced.hidden()
+        for k, seed in zip(traced.differentiable, self.seeds, strict=True):
+            if k in self.hidden:
+                seed[...] = shown_part(seed, self.hidden[k][:1])
 
     def compare(self, seconds: float) -> Comparison:
         try:
@@ -253,13 +258,17 @@ class _Run:
         """(the result, the gradients of its weighted sum to every input that requires grad)."""
         if not self.backward:
             return result, []
-        outputs: dict[int, Tensor] = {}
+        outs: list[Tensor] = []
+        seeds: list[Tensor] = []
         traced = self.compiled.traced
+        of_output = dict(zip(traced.differentiable, self.seeds, strict=True))
         for spec, (_, x) in zip(traced.results, traced.observed(result), strict=True):
-            if spec.output is not None:
-                outputs.setdefault(spec.output, x)
-        outs = [outputs[k] for k in traced.differentiable]
-        seeds = [move(Tensor(s.copy()), x.device) for s, x in zip(self.seeds, outs, strict=True)]
+            if spec.output in of_output:
+                outs.append(x)
+                seeds.append(move(Tensor(of_output.pop(spec.output).copy()), x.device))
+            elif spec.base in self.hidden and spec.base in of_output and spec.view is not None:
+                outs.append(x)  # its seed is zero but for this view
+                seeds.append(move(Tensor(spec.view.array_of(of_output.pop(spec.base)).copy()), x.device))
         return result, gradients(outs, seeds, self.leaves)
 
     def waiting(self, run: Callable[[], Any]) -> Callable[[], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.guards.object_state import MISSING
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.input_steps import CallState, array_of
+from jitgrad.jit.output_views import ResultView
 from jitgrad.jit.trace_result import Result, TraceResult
 from jitgrad.ops.creation import clone
 from jitgrad.runtime.ownership import invalidate
@@ -92,31 +94,39 @@ class BuildResult:
 
     def run(self, call: CallState) -> None:
         leaves: list[Any] = []
+        views: dict[Result, Tensor] = {}  # one object for one that is returned twice
+        reshaped: dict[ResultView, Tensor] = {}
         copies = self.traced.made.copies()
         for r in self.traced.results:
             if r.source is not None:
                 x = r.source.resolve(call.leaves)
             elif r.base is not None:
-                x = self._base(r, call)
+                x = call.tensors[r.base]
             elif r.output is None:
                 x = r.value if r.copied is None else copies[r.copied]
             else:
                 x = to_host(call.outputs[r.output]).item() if r.number else call.tensors[r.output]
-            leaves.append(x if r.view is None else r.view.of(x))
+            if r.view is not None:
+                views[r] = x = views[r] if r in views else self._view(r, r.view, x, call, reshaped)
+            leaves.append(x)
         call.result = optree.tree_unflatten(self.traced.treedef, leaves)
         if self.traced.stores:
             call.result, values = call.result
             for store, value in zip(self.traced.stores, values, strict=True):
                 store.make(value)
 
-    def _base(self, r: Result, call: CallState) -> Tensor:
-        """The tensor of which ``r`` is a view in this call."""
-        assert r.base is not None
-        base, layouts = call.tensors[r.base], [s.resolve(call.leaves) for s in r.layout_of]
-        return base if all(_gives_row_major(array_of(x)) for x in layouts) else clone(base)
+    def _view(self, r: Result, view: ResultView, x: Tensor, call: CallState, reshaped: dict[ResultView, Tensor]) -> Tensor:
+        """The ``view`` of ``x``, or of one of the ``reshaped`` copies of it that eager execution makes in this layout."""
+        through = r.reshaped
+        if through is None or _is_row_major(x, [array_of(s.resolve(call.leaves)) for s in through.layout_of]):
+            return view.of(x)
+        if through.made not in reshaped:
+            reshaped[through.made] = clone(through.made.of(x))
+        return through.rest.of(reshaped[through.made])
 
     def write(self, w: FastCallWriter) -> None:
-        texts = []
+        texts: list[str] = []
+        views: dict[Result, str] = {}
         if self.traced.made:
             w.line(f"copies = {w.constant('J', self.traced.made.copies)}()")
         for r in self.traced.results:
@@ -128,7 +138,10 @@ class BuildResult:
                 text = f"copies[{r.copied}]"
             else:
                 text = w.constant("C", r.value) if r.source is None else w.object_text(r.source)
-            texts.append(text if r.view is None else f"{w.constant('W', r.view.of)}({text})")
+            if r.view is not None and r not in views:
+                views[r] = f"v{len(views)}"
+                w.line(f"{views[r]} = {w.constant('W', r.view.of)}({text})")
+            texts.append(views.get(r, text))
         containers = _tree_text(w, optree.tree_unflatten(self.traced.treedef, texts))
         unflatten = w.constant("T", self.traced.treedef.unflatten)
         tree = containers or f"{unflatten}([{listed(texts)}])"
@@ -157,6 +170,15 @@ class BuildResult:
             return f"{array}.item()"
         w.names["to_host"] = to_host
         return f"to_host({array}).item()"
+
+
+def _is_row_major(x: Tensor, operands: Sequence[Any]) -> bool:
+    """Whether eager execution would compute ``x`` from arrays in the layouts of ``operands`` in row-major order.
+
+    Of operands that have all elements of ``x``, one in row-major order is enough, as in NumPy.
+    """
+    whole = [_gives_row_major(array) for array in operands if array.shape == x.shape]
+    return any(whole) if whole else all(map(_gives_row_major, operands))
 
 
 def _gives_row_major(array: Any) -> bool:

@@ -65,6 +65,7 @@ def _output_names(executable: Executable) -> dict[int, str]:
     """The outputs of the program in words."""
     traced = executable.traced
     names = {r.output: f"result {k}" for k, r in reversed(list(enumerate(traced.results))) if r.output is not None}
+    names |= {k: "what results are views of" for k in traced.hidden()}
     for effect in traced.effects:
         if effect.output is not None:
             what = "gradient" if effect.kind is EffectKind.GRADIENT else "new value"

@@ -15,6 +15,7 @@ from jitgrad.jit.device_check import check_on_host
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.isolate import find_wrong_kernels
 from jitgrad.jit.mismatch_report import warn_of_mismatch
+from jitgrad.jit.output_views import ResultView
 from jitgrad.jit.rounding_judge import find_mismatches
 from jitgrad.jit.trace_result import EffectKind, TraceResult
 
@@ -34,11 +35,11 @@ def check_first_call(
         return check_on_host(executable, lambda: eager(*args, **kwargs), leaves)
     operands = executable.operands_before(leaves)
     if executable.traced.effects:  # a program that fails must do so before eager changes the state
-        fused = executable.outputs(operands)
+        fused = _known_outputs(executable, operands)
         result = eager(*args, **kwargs)
     else:  # kernels may still be compiling
         result = eager(*args, **kwargs)
-        fused = executable.outputs(operands)
+        fused = _known_outputs(executable, operands)
     expected = named_outputs(executable, result, leaves)
     inputs = [_data(x) for x in operands]
 
@@ -79,13 +80,36 @@ def _data(x: Any) -> Any:
     return to_host(x._data) if isinstance(x, Tensor) else x
 
 
+def _known_outputs(executable: Executable, operands: Sequence[Any]) -> list[Any]:
+    """The outputs of the program as `named_outputs` has them of an eager run."""
+    outputs = executable.outputs(operands)
+    for k, views in executable.traced.hidden().items():
+        outputs[k] = shown_part(np.asarray(outputs[k]), views)
+    return outputs
+
+
+def shown_part(array: np.ndarray[Any, Any], views: Sequence[ResultView]) -> np.ndarray[Any, Any]:
+    """The elements of ``array`` that ``views`` of it show, and zeros elsewhere."""
+    part = np.zeros_like(array)
+    for view in views:
+        view.write(part, view.array_of(array))
+    return part
+
+
 def named_outputs(executable: Executable, result: Any, leaves: Sequence[Any]) -> dict[int, tuple[str, np.ndarray]]:
-    """The name and the eager value of each output of the program, after an eager run."""
-    traced = executable.traced
+    """The name and the eager value of each output of the program, after an eager run.
+
+    Of outputs that no result is, it is the part that results show, and zeros elsewhere.
+    """
+    traced, hidden = executable.traced, executable.traced.hidden()
     named: dict[int, tuple[str, np.ndarray]] = {}
     for spec, (name, x) in zip(traced.results, traced.observed(result), strict=True):
         if spec.output is not None:
             named.setdefault(spec.output, (name, np.asarray(_data(x))))
+        elif spec.base in hidden and spec.view is not None:
+            aval = traced.graph.outputs[spec.base].aval
+            _, part = named.setdefault(spec.base, (name, np.zeros(aval.shape, aval.dtype)))
+            spec.view.write(part, _data(x))
     for effect in traced.effects:
         if effect.output is None:
             continue

@@ -49,6 +49,12 @@ class ResultView:
             x = out
         return x
 
+    def write(self, array: np.ndarray[Any, Any], values: Any) -> None:
+        """Put ``values`` where the same view of ``array`` shows it, unless that repeats elements."""
+        shown = self.array_of(array)
+        if shown.flags.writeable:
+            shown[...] = values
+
     def array_of(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The same view of a NumPy array."""
         for op, attrs, _ in self.steps:
@@ -83,43 +89,76 @@ def _copies_in_eager(tensor: Tensor, steps: Sequence[ViewStep]) -> bool:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SharedMemory:
-    """A new tensor that is a view of ``owner``, another new tensor.
+class Reshaped:
+    """How a view goes through a reshape, which copies in eager execution if an input in ``layout_of`` is not C-contiguous.
 
-    ``layout_of``: the inputs of which eager's layout of ``owner`` comes; if one is not C-contiguous, eager copies.
+    ``made`` leads from the owner to the result of the reshape, and is one object for all views of that; ``rest`` goes on.
     """
+
+    layout_of: tuple[InputSource, ...]
+    made: ResultView
+    rest: ResultView
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SharedMemory:
+    """A new tensor that is a view of ``owner``, another new tensor."""
 
     owner: Tensor
     view: ResultView
-    layout_of: tuple[InputSource, ...]
+    reshaped: Reshaped | None
+
+
+class _Family:
+    """The tensors among the results that are views of ``owner``, or are that."""
+
+    def __init__(self, trace: Trace, owner: Tensor) -> None:
+        self.owner = owner
+        self.layout_of = _layout_of(trace, owner)
+        self.members: dict[int, tuple[Tensor, list[View]]] = {}  # with the views that lead to them, by id
+        self._made: dict[int, ResultView] = {}  # by the tensor that a reshape made
+
+    def views(self) -> dict[int, SharedMemory]:
+        """How members are views of the owner; none if they have no memory in common."""
+        found = {}
+        for key, (x, views) in self.members.items():
+            if x is not self.owner and (not flows(x) or (flows(self.owner) and grad_enabled.get())):
+                steps = _steps(views, x)
+                if not _copies_in_eager(self.owner, steps):
+                    found[key] = SharedMemory(self.owner, ResultView(steps, flows(x)), self._reshaped(views, steps, x))
+        shown = [shared.view for shared in found.values()]
+        return found if id(self.owner) in self.members or _overlap(self.owner, shown) else {}
+
+    def _reshaped(self, views: Sequence[View], steps: tuple[ViewStep, ...], x: Tensor) -> Reshaped | None:
+        first = next((k for k, view in enumerate(views) if view.op is RESHAPE), None)
+        if first is None or not self.layout_of:
+            return None
+        key = id(views[first + 1].parent) if first + 1 < len(views) else id(x)
+        made = self._made.setdefault(key, ResultView(steps[: first + 1], flows(x)))
+        return Reshaped(self.layout_of, made, ResultView(steps[first + 1 :], flows(x)))
 
 
 def shared_memory(trace: Trace, leaves: Iterable[Any]) -> dict[int, SharedMemory]:
     """The new tensors among ``leaves`` that share memory with others of them, by id."""
-    families: dict[int, tuple[Tensor, dict[int, Tensor]]] = {}
+    families: dict[int, _Family] = {}
     for x in leaves:
         if isinstance(x, Tensor) and type(x._data) is Value and id(x) not in trace.lifted:
             views = trace.views_above(x)
             owner = views[0].parent if views else x
-            families.setdefault(id(owner), (owner, {}))[1][id(x)] = x
+            family = families.setdefault(id(owner), _Family(trace, owner))
+            if family.layout_of is None and any(view.op is RESHAPE for view in views):
+                # in an unknown layout, a reshape copies in eager execution, with few exceptions
+                last = max(k for k, view in enumerate(views) if view.op is RESHAPE)
+                views = views[last + 1 :]
+                owner = views[0].parent if views else x
+                family = families.setdefault(id(owner), _Family(trace, owner))
+            family.members[id(x)] = x, views
     found: dict[int, SharedMemory] = {}
-    for owner, members in families.values():
-        if len(members) > 1 and type(owner._data) is Value and id(owner) not in trace.lifted:
-            found.update(_views_of_owner(trace, owner, members))
+    for family in families.values():
+        owner = family.owner
+        if len(family.members) > 1 and type(owner._data) is Value and id(owner) not in trace.lifted:
+            found.update(family.views())
     return found
-
-
-def _views_of_owner(trace: Trace, owner: Tensor, members: Mapping[int, Tensor]) -> dict[int, SharedMemory]:
-    """How ``members``, of which one may be ``owner``, are views of it; none if they have no memory in common."""
-    found: dict[int, SharedMemory] = {}
-    for key, x in members.items():
-        if x is owner or (flows(x) and not (flows(owner) and grad_enabled.get())):
-            continue
-        steps = _steps(views := trace.views_above(x), x)
-        layout = _layout_of(trace, owner) if any(view.op is RESHAPE for view in views) else ()
-        if layout is not None and not _copies_in_eager(owner, steps):
-            found[key] = SharedMemory(owner, ResultView(steps, flows(x)), layout)
-    return found if id(owner) in members or _overlap(owner, [shared.view for shared in found.values()]) else {}
 
 
 def _layout_of(trace: Trace, tensor: Tensor) -> tuple[InputSource, ...] | None:

@@ -38,6 +38,7 @@ class ResultOutputs:
         self._copied = copied
         self._positions: dict[int, int] = {}  # of tensors among the outputs, by id
         self._shared: dict[int, SharedMemory] = {}  # the results that share memory with another, by id
+        self._views: dict[int, Result] = {}  # of tensors that are views, by id: one that is returned twice is one object
 
     def results_of(self, result: Any, stores: Sequence[RepeatedStore]) -> tuple[tuple[Result, ...], Any]:
         """One for each leaf of ``result`` and of what ``stores`` store, and their structure.
@@ -70,11 +71,19 @@ class ResultOutputs:
             return Result(value=x, copied=self._parts.check(x))
         if id(x) in trace.lifted or type(x._data) is not Value:
             return Result(source=trace.source_of(x))
-        if (source_and_view := find_view(trace, x, self._copied)) is not None:
+        if id(x) not in self._views and (view := self._view(x)) is not None:
+            self._views[id(x)] = view
+        if id(x) in self._views:
+            return self._views[id(x)]
+        return Result(output=self._tensor(x), weak=x.aval.weak, new_leaf=x._requires_grad and x.grad_fn is None)
+
+    def _view(self, x: Tensor) -> Result | None:
+        """The result for a view of a tensor of the caller or of another result."""
+        if (source_and_view := find_view(self._trace, x, self._copied)) is not None:
             return Result(source=source_and_view[0], view=source_and_view[1])
         if (shared := self._shared.get(id(x))) is not None:
-            return Result(base=self._tensor(shared.owner), view=shared.view, layout_of=shared.layout_of)
-        return Result(output=self._tensor(x), weak=x.aval.weak, new_leaf=x._requires_grad and x.grad_fn is None)
+            return Result(base=self._tensor(shared.owner), view=shared.view, reshaped=shared.reshaped)
+        return None
 
     def _tensor(self, x: Tensor) -> int:
         """The output that is the new tensor ``x``."""

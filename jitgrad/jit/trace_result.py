@@ -17,7 +17,7 @@ from jitgrad.guards.guard import Guard
 from jitgrad.guards.writes import RepeatedStore
 from jitgrad.jit.devices import TracePlace
 from jitgrad.jit.made_objects import MadeObjects
-from jitgrad.jit.output_views import ResultView
+from jitgrad.jit.output_views import Reshaped, ResultView
 
 
 class EffectKind(Enum):
@@ -53,7 +53,7 @@ class Result:
     source: InputSource | None = None  # of an object that exists before the call
     base: int | None = None  # the output that has the memory of a new tensor which shares it
     view: ResultView | None = None  # of ``source`` or ``base``
-    layout_of: tuple[InputSource, ...] = ()  # if one is not C-contiguous, the view of ``base`` is a copy
+    reshaped: Reshaped | None = None  # how ``view`` goes through a reshape, which may copy
     value: Any = None
     copied: int | None = None  # the position of the copy of ``value`` that each call makes
     number: bool = False  # the output becomes a Python number
@@ -119,6 +119,14 @@ class TraceResult:
             name = f"what {store.path} holds"
             leaves += [(name, x) for x in optree.tree_leaves(store.present(), none_is_leaf=True)]
         return leaves
+
+    def hidden(self) -> dict[int, list[ResultView]]:
+        """The outputs that are no results, but whose views are; of these their elements are known outside of the call."""
+        outputs, found = {r.output for r in self.results}, dict[int, list[ResultView]]()
+        for r in self.results:
+            if r.base is not None and r.view is not None and r.base not in outputs:
+                found.setdefault(r.base, []).append(r.view)
+        return found
 
     def describe(self, source: InputSource) -> str:
         """The object at ``source`` in words, for messages."""

@@ -11,6 +11,8 @@ import optree
 import pytest
 
 import jitgrad as jg
+from jitgrad.core.errors import MismatchWarning
+from tests.wrong_kernels import wrong_functions
 
 CALLS = 4  # the first call, the general path, and the fast path
 
@@ -29,6 +31,17 @@ def set_twice(x: Any) -> Any:
     a[...] = x * 2.0
     b[...] = a
     return a, b
+
+
+def view_twice(y: Any) -> Any:
+    part = y[1:]
+    return part, part, y[2:], [part]
+
+
+def transposed_and_reshaped(x: Any) -> Any:
+    y = column(x)
+    flat = y.T.reshape(-1)
+    return y, flat, flat[1:], flat[None]
 
 
 def with_y(*views: Callable[[Any], Any], make: Callable[[Any], Any] = lambda x: x * 2.0) -> Callable[[Any], Any]:
@@ -55,6 +68,9 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "split": with_y(lambda y: jg.split(y, 2, axis=1), jg.unstack, itself, make=column),
     "in containers": with_y(lambda y: {"b": y[0], "a": [y, (y[1:],)]}),
     "twice": with_y(itself, itself),
+    "one view twice": lambda x: view_twice(x * 2.0),
+    "a view of an argument twice": view_twice,
+    "views of a reshape of what was transposed": transposed_and_reshaped,
     "copies": with_y(itself, lambda y: y.clone(), lambda y: y.clone().reshape(3, 2), lambda y: y.astype("float32")),
     "equal computations": lambda x: (x * 2.0, x * 2.0, (x * 2.0).reshape(3, 2), (x * 2.0)[1:]),
     "equal numbers": lambda x: (x.sum(), x.sum().reshape(1), x.sum()[None]),
@@ -93,7 +109,8 @@ def test_a_change_of_one_result_shows_in_those_in_which_it_shows_in_eager(name: 
 def test_what_a_reshape_shares_depends_on_the_layout_of_the_call() -> None:
     def function(x: Any) -> Any:
         y = x * 2.0
-        return y, y.reshape(-1)
+        flat = y.reshape(-1)
+        return y, flat, flat[1:], flat[None]
 
     compiled, rows = jg.jit(function), np.arange(6.0).reshape(2, 3)
     for array in (rows, rows.T.copy().T, np.repeat(rows, 2, axis=1)[:, ::2]):
@@ -188,3 +205,23 @@ def test_backward_reads_what_it_saved_after_results_were_changed(backend: str) -
             product *= 5.0
         total.backward()
         np.testing.assert_allclose(w.grad.numpy(), x.numpy() * np.exp(x.numpy()), rtol=1e-12)
+
+
+def overlapping(x: Any, w: Any) -> Any:
+    y = jg.tanh(x * w)
+    return y[:4], y[2:]
+
+
+def test_a_wrong_kernel_behind_views_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, w = jg.tensor(np.arange(6.0)), jg.tensor(np.full(6, 0.3), requires_grad=True)
+    for _ in wrong_functions(monkeypatch, {"tanh": "sin"}):
+        with pytest.warns(MismatchWarning, match="overlapping"):
+            first, last = jg.jit(overlapping)(x, w)
+    for found, expected in zip((first, last), overlapping(x, w), strict=True):
+        np.testing.assert_array_equal(found.detach().numpy(), expected.detach().numpy())
+
+
+def test_compare_knows_results_that_are_views_alone() -> None:
+    x, w = jg.tensor(np.arange(6.0)), jg.tensor(np.full(6, 0.3), requires_grad=True)
+    comparison = jg.compare(jg.jit(overlapping), x, w, seconds=0.001)
+    assert comparison.backward and not any(d.problem for d in comparison.differences)
