@@ -218,8 +218,7 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
         return apply_getter(frame, callee, args)
     if isinstance(callee, np.ufunc) or getattr(callee, "__module__", "") == "numpy":
         frame.used(*args)
-        return UNKNOWN
-    if callee is UNKNOWN or not _never_reads(args):
+    elif callee is UNKNOWN or not _never_reads(args):
         for arg in args:
             if isinstance(arg, np.ndarray) and callee is UNKNOWN:
                 frame.contents.operand(arg)
