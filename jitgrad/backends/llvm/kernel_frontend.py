@@ -16,7 +16,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from jitgrad.backends.llvm import block_products, intrinsics, nontemporal, target, transpose
+from jitgrad.backends.llvm import block_products, intrinsics, nontemporal, parallel_loops, target, transpose
 from jitgrad.backends.llvm.argument_unpacking import unpacking_entry
 from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
 from jitgrad.backends.llvm.types import I64, IN_MEMORY, NUMBERS, IRType, PointerType, TypedValue
@@ -88,14 +88,22 @@ def source_to_llvm(
     names.update({node.name: SourceFunction(node, names) for node in tree.body if isinstance(node, ast.FunctionDef)})
     with gc_paused():
         module = _KernelModule(entry)
-        hints = _Hints(module, None if small else unroll_factor(tree), row_vectors if vector_bits >= _MEASURED_BITS else None)
+        of_rows = row_vectors if vector_bits >= _MEASURED_BITS else None
+        parallel = _parallel(names[entry].definition, params)
+        hints = _Hints(module, None if small else unroll_factor(tree), of_rows, parallel)
         try:
             _body(module, names[entry], [*map(parameter_type, params), I64, I64], vector_bits, hints)
         except BackendError as error:
             raise BackendError(f"{error}\n{source}") from error
-        text = nontemporal.mark_stores(_LOOP.sub(r"\1 = distinct !{ \1, \2 }", str(module)), vector_bits)
+        text = parallel_loops.with_distinct_group(_LOOP.sub(r"\1 = distinct !{ \1, \2 }", str(module)))
+        text = nontemporal.mark_stores(text, vector_bits)
     at_end = nontemporal.FENCE if nontemporal.has_marks(text) else ""
     return text + unpacking_entry(entry, _name(entry), params, at_end), module.linked
+
+
+def _parallel(entry: ast.FunctionDef, params: Sequence[str]) -> frozenset[ast.For]:
+    pointers = [parameter.arg for parameter, type_ in zip(entry.args.args, params, strict=False) if type_.endswith("*")]
+    return parallel_loops.parallel_loops(entry, pointers)
 
 
 def _name(entry: str) -> str:
@@ -114,24 +122,41 @@ def _body(module: _KernelModule, entry: SourceFunction, types: Sequence[IRType],
             argument.add_attribute("noalias")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     arguments = [TypedValue(*pair) for pair in zip(types, function.args, strict=True)]
-    result = Translation(builder, hints.of).function(entry, arguments)
+    result = _KernelTranslation(builder, hints).function(entry, arguments)
     if result is not None:
         raise BackendError(f"{entry.definition.name} returns {result.type}, which has no receiver: store it through a pointer")
     builder.ret_void()
 
 
+class _KernelTranslation(Translation):
+    """Translates kernel source, and marks what parallel loops access."""
+
+    def __init__(self, builder: Any, hints: _Hints) -> None:
+        super().__init__(builder, hints.of)
+        self.hints = hints
+
+    def statement(self, node: ast.stmt) -> None:
+        blocks = self.builder.function.blocks
+        before = len(blocks)
+        super().statement(node)
+        if node in self.hints.parallel:
+            parallel_loops.mark_accesses(blocks[before:], self.hints.group)
+
+
 class _Hints:
-    """Metadata on every jump back to a loop's head: its interleave count.
+    """Metadata on every jump back to a loop's head: its interleave count, and whether it is parallel.
 
     Args:
         counts: for each ``for`` loop; None: no loop is interleaved or unrolled.
         row_vectors: for innermost loops in place of these.
+        parallel: the loops of which no iteration touches what another one writes.
     """
 
     def __init__(
-        self, module: _KernelModule, counts: Mapping[ast.For, int] | None, row_vectors: int | None = None
+        self, module: _KernelModule, counts: Mapping[ast.For, int] | None, row_vectors: int | None, parallel: frozenset[ast.For]
     ) -> None:
-        self.module, self.counts, self.row_vectors = module, counts, row_vectors
+        self.module, self.counts, self.row_vectors, self.parallel = module, counts, row_vectors, parallel
+        self.group: Any = parallel_loops.access_group(module) if parallel else None
         self.loops = 0
 
     def of(self, loop: ast.For | ast.While) -> Any:
@@ -142,6 +167,8 @@ class _Hints:
         hints = [self._hint("llvm.loop.interleave.count", ir.Constant(ir.IntType(32), count))]
         if count == 1:  # nor peeled, after which LLVM makes no vectors
             hints.append(self._hint("llvm.loop.unroll.disable"))
+        if loop in self.parallel:
+            hints.append(self._hint("llvm.loop.parallel_accesses", self.group))
         self.loops += 1
         return self.module.add_metadata([f"loop {self.loops}", *hints])
 
