@@ -17,9 +17,9 @@ from numpy import broadcast_shapes as broadcast_shapes, promote_types as promote
 
 from jitgrad.eager import interpreter as _interpreter  # noqa: F401 - installs what ops do outside of a trace
 from jitgrad.on_demand import public_names as _on_demand, registrations as _compiler  # noqa: F401 - and what compiles
-from jitgrad import nn as nn, numpy as numpy, optim as optim, utils as utils
+from jitgrad import amp as amp, cuda as cuda, nn as nn, numpy as numpy, optim as optim, utils as utils
 from jitgrad.core import errors as errors
-from jitgrad.device import cuda as cuda
+from jitgrad.amp import autocast as autocast, is_autocast_enabled as is_autocast_enabled
 from jitgrad.autograd import (
     Tape as Tape, checkpoint as checkpoint, custom_vjp as custom_vjp,
     detect_anomaly as detect_anomaly, enable_grad as enable_grad, gradcheck as gradcheck,

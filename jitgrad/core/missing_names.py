@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import NoReturn
 
-_CAST = "convert with model.to(dtype) and x.to(dtype); there is no automatic mixed precision"
 _DIFFERENTIATE = "jitgrad itself has grad, value_and_grad, vjp, jvp, hvp, jacobian and hessian"
 _TREES = "any library for pytrees will do, such as optree: optree.tree_map(f, tree)"
 _NO_WAIT = "results on the host are complete; on a GPU use jitgrad.cuda.synchronize()"
@@ -17,7 +16,7 @@ INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "distributed": "there is one process and one device",
     "DataParallel": "there is one process and one device",
     "autograd": _DIFFERENTIATE, "jacrev": "it is jitgrad.func.jacrev", "jacfwd": "it is jitgrad.func.jacfwd",
-    "amp": _CAST, "autocast": _CAST, "GradScaler": _CAST, "bfloat16": "NumPy has no bfloat16; the floats are 16, 32 and 64 bits",
+    "GradScaler": "it is jitgrad.amp.GradScaler", "bfloat16": "NumPy has no bfloat16; the floats are 16, 32 and 64 bits",
     "stft": "take jitgrad.fft.rfft of windows, x.unfold(axis, size, step) * window", "complex32": "use complex64",
     "sparse": "there are no sparse tensors; use index_add and take", "sparse_coo_tensor": "use index_add and take",
     "set_default_device": 'pass device="cuda", or move tensors and modules with .to("cuda")',

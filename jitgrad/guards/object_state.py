@@ -31,7 +31,7 @@ def reads_everything(cls: type) -> bool:
     """
     libraries = (
         "jitgrad.nn", "jitgrad.optim", "jitgrad.ops.random", "jitgrad.distributions", "jitgrad.scipy.stats",
-        "jitgrad.utils", "collections",
+        "jitgrad.utils", "jitgrad.amp", "collections",
     )  # fmt: skip
     return any(base.__module__.startswith(libraries) and "__dict__" in base.__dict__ for base in cls.__mro__)
 

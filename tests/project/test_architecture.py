@@ -26,6 +26,8 @@ ROOMS = (
     "jitgrad.autograd",
     "jitgrad.nn",
     "jitgrad.optim",
+    "jitgrad.amp",
+    "jitgrad.cuda",
     "jitgrad.distributions",
     "jitgrad.utils",
     "jitgrad.numpy",

@@ -16,6 +16,7 @@ FAMILIES = (
     ("__init__.py", "device"),  # of the host, and of the device in the namespace jg.cuda
     ("jit", "on_demand"),  # a public function, and what it does once it is imported
     ("device", "ops"),
+    ("amp", "cuda"),  # torch.cuda.amp has the names of torch.amp with other arguments
     ("backends/cpu", "backends/cuda"),  # what each of the two machines has of its own
 )
 # Namespaces with the names and signatures of another library, whose functions call those of the package.
@@ -23,7 +24,8 @@ NAMESPACES = ("nn/functional.py", "numpy/", "scipy/", "distributions/constraints
               "backends/cuda/matmul.py")  # fmt: skip
 # Names with two meanings, one of which is public: a schedule of learning rates and the field's word for kernels,
 # a slice along an axis and an instruction of kernels.
-SHARED = {"Schedule", "select"} | {"Dataset", "Variable", "checkpoint"}  # the last three are torch's names
+SHARED = {"Schedule", "select"}
+SHARED |= {"Dataset", "Variable", "checkpoint", "spectral_norm", "weight_norm"}  # torch's names
 
 
 def definitions(path: Path) -> Iterator[str]:

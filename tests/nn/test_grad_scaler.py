@@ -1,0 +1,127 @@
+"""torch.amp: scaled losses, steps that are left out, and autocast, which changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+from jitgrad import nn, optim
+from jitgrad.core.errors import ArgumentError, TraceError
+
+
+def batches(poisoned: int | None) -> list[np.ndarray[Any, Any]]:
+    xs = [np.linspace(-1.0, 1.0 + k, 12, dtype=np.float32).reshape(4, 3) for k in range(7)]
+    if poisoned is not None:
+        xs[poisoned][0, 0] = np.inf
+    return xs
+
+
+def train(lib: Any, poisoned: int | None, compile_loss: bool = False) -> list[tuple[float, list[np.ndarray[Any, Any]]]]:
+    """The scale and the parameters after each of seven steps, two of which let it grow."""
+    model = lib.nn.Linear(3, 2)
+    with lib.no_grad():
+        model.weight.copy_(lib.tensor(np.arange(6, dtype=np.float32).reshape(2, 3) / 10))
+        model.bias.copy_(lib.tensor(np.array([0.5, -0.5], np.float32)))
+    optimizer = lib.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    scaler = lib.amp.GradScaler("cpu", init_scale=8.0, growth_interval=2)
+
+    def backward(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = (model(x) ** 2).mean()
+        scaler.scale(loss).backward()
+        return loss
+
+    compute = jg.jit(backward) if compile_loss else backward
+    steps = []
+    for x in batches(poisoned):
+        compute(lib.tensor(x))
+        scaler.unscale_(optimizer)
+        lib.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        steps.append((scaler.get_scale(), [p.detach().numpy().copy() for p in model.parameters()]))
+    return steps
+
+
+def assert_equal(own: list[Any], other: list[Any]) -> None:
+    assert [scale for scale, _ in own] == [scale for scale, _ in other]
+    for (_, a), (_, b) in zip(own, other, strict=True):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("poisoned", [None, 0, 3])
+def test_steps_and_scales_are_those_of_torch(poisoned: int | None):
+    torch = pytest.importorskip("torch")
+
+    assert_equal(train(jg, poisoned), train(torch, poisoned))
+
+
+@pytest.mark.parametrize("poisoned", [None, 3])
+def test_a_compiled_loss_reads_the_scale_of_each_call(poisoned: int | None):
+    assert_equal(train(jg, poisoned, compile_loss=True), train(jg, poisoned))
+
+
+def test_a_step_without_finite_gradients_is_left_out_and_halves_the_scale():
+    steps = train(jg, 3)
+
+    assert [scale for scale, _ in steps] == [8.0, 16.0, 16.0, 8.0, 8.0, 16.0, 16.0]
+    np.testing.assert_array_equal(steps[2][1][0], steps[3][1][0])
+
+
+def test_the_state_goes_on_where_it_was_saved():
+    first, second = jg.amp.GradScaler("cpu", init_scale=4.0, growth_interval=3), jg.amp.GradScaler("cpu")
+    second.load_state_dict(first.state_dict())
+
+    assert second.state_dict() == first.state_dict() and second.get_scale() == 4.0
+
+
+def test_without_a_device_the_scaler_of_cuda_does_nothing():
+    scaler = jg.cuda.amp.GradScaler(enabled=jg.cuda.is_available())
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+    @jg.jit
+    def step(x: jg.Tensor) -> jg.Tensor:
+        optimizer.zero_grad()
+        with jg.cuda.amp.autocast():
+            loss = (model(x) ** 2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return loss
+
+    if scaler.is_enabled():
+        pytest.skip("this machine has a device")
+    x = jg.ones(3, 2)
+    assert float(step(x)) > float(step(x)) and step.cache_info().traces == 1
+    assert scaler.state_dict() == {} and scaler.get_scale() == 1.0
+
+
+def test_autocast_computes_in_the_dtypes_of_the_operands():
+    x = jg.ones(2, 2)
+    with jg.autocast("cpu", dtype=jg.float16):
+        out = x @ x
+
+    assert out.dtype == jg.float32 and not jg.is_autocast_enabled()
+
+
+def test_slips_are_errors_that_say_what_to_do():
+    scaler, model = jg.amp.GradScaler("cpu"), nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+    with pytest.raises(ArgumentError, match="call backward first"):
+        scaler.step(optimizer)
+    with pytest.raises(ArgumentError, match="no step"):
+        scaler.update()
+    scaler.scale(model(jg.ones(1, 2)).sum()).backward()
+    scaler.unscale_(optimizer)
+    with pytest.raises(ArgumentError, match="since the last update"):
+        scaler.unscale_(optimizer)
+    with pytest.raises(ArgumentError, match="growth_factor"):
+        jg.amp.GradScaler("cpu", growth_factor=0.5)
+    with pytest.raises(TraceError, match="call unscale_, step and update after it"):
+        jg.jit(lambda: scaler.update())()
