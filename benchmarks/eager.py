@@ -46,10 +46,18 @@ F.batch_norm(x, None, None, v, w, True)""",
 lib.tril(x)|lib.roll(x, 1, 0)|lib.flip(x, (0,))|F.pad(x, (1, 1))|x.clone()""",
     "products": "x @ y|x @ v|lib.outer(v, w)|F.linear(x, y, v)|lib.einsum('ij,ij->i', x, y)|lib.linalg.inv(x + n * e)",
     "changes in place": "z.zero_()|z.add_(y)|z.mul_(1.0)|z.copy_(y)|z[0].fill_(1.0)|z.clamp_(-1, 1)",
+    "programs": "hundred(x)|lib.tanh(x @ y + v).mean()",
     "creation": """lib.zeros(n, n)|lib.ones(n, n)|lib.full((n, n), 1.5)|lib.arange(n)|lib.linspace(0, 1, n)|lib.eye(n)
 lib.zeros_like(x)|lib.rand(n, n)|lib.randn(n, n)|lib.randint(0, 10, (n,))|lib.randperm(n)""",
 }
 RANDOM = re.compile(r"rand|dropout")
+
+
+def hundred(x: Any) -> Any:
+    """A hundred ops."""
+    for _ in range(50):
+        x = x * 0.999 + 0.001
+    return x
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ class Library:
 
     def __init__(self, lib: Any, arrays: dict[str, Any], side: int) -> None:
         self.lib = lib
-        self.names: dict[str, Any] = {"lib": lib, "F": lib.nn.functional, "n": side}
+        self.names: dict[str, Any] = {"lib": lib, "F": lib.nn.functional, "n": side, "hundred": hundred}
         self.names.update({name: lib.tensor(x) for name, x in arrays.items()})
 
     def call(self, text: str) -> Callable[[], Any]:
@@ -161,8 +169,8 @@ def section(rows: dict[str, list[Timing]], date: str) -> str:
         f"## Eager calls beside PyTorch, {machine['cpu']} ({machine['vectors']})\n",
         f"Time over that of PyTorch, below 1 jitgrad is faster; float32, one thread each, measured on {date} by",
         "`python -m benchmarks.eager --markdown docs/PERFORMANCE.md`. The two take turns in one process; a ratio is that of the",
-        "fastest batches. *f + b* is forward and backward. How eager calls work is in",
-        "[eager execution](internals/eager.md).\n",
+        "fastest batches. *f + b* is forward and backward; `hundred(x)` is a hundred multiplications and additions. How eager",
+        "calls work is in [eager execution](internals/eager.md).\n",
         f"| call |{heads}",
         "|:--|" + "--:|" * (2 * len(SIDES)),
     ]
