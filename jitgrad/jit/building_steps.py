@@ -117,6 +117,8 @@ class BuildResult:
 
     def _view(self, r: Result, view: ResultView, x: Tensor, call: CallState, reshaped: dict[ResultView, Tensor]) -> Tensor:
         """The ``view`` of ``x``, or of one of the ``reshaped`` copies of it that eager execution makes in this layout."""
+        for part in r.through:  # what eager copies, the views of it have in common
+            reshaped[part] = x = reshaped[part] if part in reshaped else part.of(x)
         through = r.reshaped
         if through is None or _is_row_major(x, [array_of(s.resolve(call.leaves)) for s in through.layout_of]):
             return view.of(x)
@@ -127,6 +129,7 @@ class BuildResult:
     def write(self, w: FastCallWriter) -> None:
         texts: list[str] = []
         views: dict[Result, str] = {}
+        reshaped: dict[ResultView, str] = {}
         if self.traced.made:
             w.line(f"copies = {w.constant('J', self.traced.made.copies)}()")
         for r in self.traced.results:
@@ -139,6 +142,11 @@ class BuildResult:
             else:
                 text = w.constant("C", r.value) if r.source is None else w.object_text(r.source)
             if r.view is not None and r not in views:
+                for part in r.through:
+                    if part not in reshaped:
+                        reshaped[part] = f"r{len(reshaped)}"
+                        w.line(f"{reshaped[part]} = {w.constant('W', part.of)}({text})")
+                    text = reshaped[part]
                 views[r] = f"v{len(views)}"
                 w.line(f"{views[r]} = {w.constant('W', r.view.of)}({text})")
             texts.append(views.get(r, text))

@@ -185,27 +185,59 @@ def _steps(views: Sequence[View], x: Tensor) -> tuple[ViewStep, ...]:
     return tuple([(v.op, v.attrs, Aval(r.shape, r.dtype)) for v, r in zip(views, results, strict=True)])
 
 
-def find_view(trace: Trace, x: Tensor, copied: Collection[int]) -> tuple[InputSource, ResultView] | None:
-    """The tensor that the result ``x`` is a view of, and how; None: the program computes it.
+@dataclass(frozen=True, eq=False, slots=True)
+class SourceView:
+    """A result that is a view of a tensor of the caller.
 
-    The program computes copies, views of arrays that are not Tensors, and views of the arguments at
-    the positions ``copied``. It also computes views with a history that a call could not give them:
-    those of a tensor that the function changes without moving its history, and those made in another
-    grad mode.
+    ``through`` leads from the tensor to the result of each reshape and on to the last one; a reshape copies in some layouts.
+    A reshape is one object for all views of its result. ``rest`` goes on from there.
     """
-    views = trace.views_above(x)
-    while (copy := trace.copy_of(views[0].parent if views else x)) is not None:
-        views = [*trace.views_above(copy.parent), copy, *views]  # a view if the layout of a call allows it
-    tensor = views[0].parent if views else x
-    steps = _steps(views, x) if views else ()
-    if (lifted := trace.lifted.get(id(tensor))) is None:
-        return None
-    _, source, before = lifted
-    changed = trace.current(tensor) is not before
-    if x._requires_grad and ((changed and trace.moved.get(id(tensor)) is None) or not grad_enabled.get()):
-        return None
-    if _copies_in_eager(tensor, steps):
-        return None
-    is_argument = source.kind is SourceKind.ARGUMENT
-    shared = source.key not in copied if is_argument else source.kind is SourceKind.TENSOR
-    return (source, ResultView(steps, x._requires_grad)) if shared else None
+
+    source: InputSource
+    through: tuple[ResultView, ...]
+    rest: ResultView
+
+
+class SourceViews:
+    """Finds the results of a trace that are views of the caller's tensors, but for arguments at the positions ``copied``."""
+
+    def __init__(self, trace: Trace, copied: Collection[int]) -> None:
+        self._trace = trace
+        self._copied = copied
+        self._reshaped: dict[int, ResultView] = {}  # by the id of the tensor that a reshape made
+
+    def find(self, x: Tensor) -> SourceView | None:
+        """How the result ``x`` is a view of a tensor; None: the program computes it.
+
+        The program computes copies, views of arrays that are not Tensors, and views of arguments that are copied. It also
+        computes views with a history that a call could not give them: those of a tensor that the function changes without
+        moving its history, and those made in another grad mode.
+        """
+        trace = self._trace
+        views = trace.views_above(x)
+        while (copy := trace.copy_of(views[0].parent if views else x)) is not None:
+            views = [*trace.views_above(copy.parent), copy, *views]  # a view if the layout of a call allows it
+        tensor = views[0].parent if views else x
+        steps = _steps(views, x) if views else ()
+        if (lifted := trace.lifted.get(id(tensor))) is None:
+            return None
+        _, source, before = lifted
+        changed = trace.current(tensor) is not before
+        has_history = grad_enabled.get() and not (changed and trace.moved.get(id(tensor)) is None)
+        if (x._requires_grad and not has_history) or _copies_in_eager(tensor, steps):
+            return None
+        is_argument = source.kind is SourceKind.ARGUMENT
+        shared = source.key not in self._copied if is_argument else source.kind is SourceKind.TENSOR
+        return self._through_reshapes(source, views, steps, x, has_history) if shared else None
+
+    def _through_reshapes(
+        self, source: InputSource, views: Sequence[View], steps: tuple[ViewStep, ...], x: Tensor, has_history: bool
+    ) -> SourceView:
+        made = [*[view.parent for view in views[1:]], x]
+        through, start = list[ResultView](), 0
+        for k, view in enumerate(views):
+            if view.op is RESHAPE:
+                part = ResultView(steps[start : k + 1], made[k]._requires_grad and has_history)
+                through.append(self._reshaped.setdefault(id(made[k]), part))
+                start = k + 1
+        return SourceView(source, tuple(through), ResultView(steps[start:], x._requires_grad))

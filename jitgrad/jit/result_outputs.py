@@ -15,7 +15,7 @@ from jitgrad.core.ir import Atom, Value
 from jitgrad.core.tape_node import Edge, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.writes import RepeatedStore
-from jitgrad.jit.output_views import SharedMemory, find_view, flows, shared_memory
+from jitgrad.jit.output_views import SharedMemory, SourceViews, flows, shared_memory
 from jitgrad.jit.records import is_record
 from jitgrad.jit.result_check import ResultParts
 from jitgrad.jit.trace_result import Result
@@ -35,7 +35,7 @@ class ResultOutputs:
         self.starts: dict[int, Edge] = {}
         self._trace = trace
         self._parts = parts
-        self._copied = copied
+        self._source_views = SourceViews(trace, copied)
         self._positions: dict[int, int] = {}  # of tensors among the outputs, by id
         self._shared: dict[int, SharedMemory] = {}  # the results that share memory with another, by id
         self._views: dict[int, Result] = {}  # of tensors that are views, by id: one that is returned twice is one object
@@ -79,8 +79,8 @@ class ResultOutputs:
 
     def _view(self, x: Tensor) -> Result | None:
         """The result for a view of a tensor of the caller or of another result."""
-        if (source_and_view := find_view(self._trace, x, self._copied)) is not None:
-            return Result(source=source_and_view[0], view=source_and_view[1])
+        if (found := self._source_views.find(x)) is not None:
+            return Result(source=found.source, through=found.through, view=found.rest)
         if (shared := self._shared.get(id(x))) is not None:
             return Result(base=self._tensor(shared.owner), view=shared.view, reshaped=shared.reshaped)
         return None

@@ -52,6 +52,7 @@ class Result:
     new_leaf: bool = False  # the new tensor requires grad
     source: InputSource | None = None  # of an object that exists before the call
     base: int | None = None  # the output that has the memory of a new tensor which shares it
+    through: tuple[ResultView, ...] = ()  # what leads from ``source`` to where ``view`` starts
     view: ResultView | None = None  # of ``source`` or ``base``
     reshaped: Reshaped | None = None  # how ``view`` goes through a reshape, which may copy
     value: Any = None

@@ -225,3 +225,44 @@ def test_compare_knows_results_that_are_views_alone() -> None:
     x, w = jg.tensor(np.arange(6.0)), jg.tensor(np.full(6, 0.3), requires_grad=True)
     comparison = jg.compare(jg.jit(overlapping), x, w, seconds=0.001)
     assert comparison.backward and not any(d.problem for d in comparison.differences)
+
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "C": lambda rows: rows,
+    "Fortran": lambda rows: rows.T.copy().T,
+    "with gaps": lambda rows: np.repeat(rows, 2, axis=1)[:, ::2],
+    "reversed": lambda rows: rows[::-1],
+    "mirrored": lambda rows: rows[:, ::-1],
+}
+
+
+def laid_out(name: str) -> jg.Tensor:
+    return jg.asarray(LAYOUTS[name](np.arange(6.0).reshape(2, 3)))
+
+
+@pytest.mark.parametrize("first", LAYOUTS)
+def test_views_of_a_reshaped_argument_share_its_copy_in_layouts_in_which_it_is_one(first: str) -> None:
+    def function(x: Any) -> Any:
+        flat = x.reshape(-1)
+        pairs = flat[::2].reshape(3, 1)
+        return flat[0], flat, flat[1:], flat.detach()[2:], x.T.reshape(-1)[1:], pairs, pairs[1:], flat
+
+    compiled = jg.jit(function)
+    for name in (first, first, *LAYOUTS, *LAYOUTS):
+        assert_same_after_changes(compiled(laid_out(name)), function(laid_out(name)))
+
+
+def test_gradients_flow_through_the_copy_that_a_reshape_makes() -> None:
+    def function(x: Any) -> Any:
+        flat = x.reshape(-1)
+        return flat, flat[2:]
+
+    compiled = jg.jit(function)
+    for turn in (lambda x: x, lambda x: x.T, lambda x: x[:, ::-1]):
+        for f in [compiled] * CALLS:
+            leaves = [jg.ones((3, 3), requires_grad=True) for _ in range(2)]
+            for run, leaf in zip((function, f), leaves, strict=True):
+                flat, rest = run(turn(leaf * jg.arange(9.0).reshape(3, 3)))
+                flat *= 2.0  # moves the history of the other
+                (rest * rest).sum().backward()
+            assert leaves[0].grad.tolist() == leaves[1].grad.tolist()

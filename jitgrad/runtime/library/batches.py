@@ -5,6 +5,7 @@ Each transform and each matrix is computed as NumPy computes it alone, so the bi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -94,7 +95,7 @@ def find_decompositions(op: OpDef, operands: Sequence[Aval], attrs: Mapping[str,
     """For `jitgrad.runtime.library.registry`."""
     (x,) = operands
     rows, columns = x.shape[-2:]
-    if not 0 < max(rows, columns) <= _MAX_ROWS or x.size < _MIN_MATRICES * rows * columns:
+    if not 0 < max(rows, columns) <= _MAX_ROWS or math.prod(x.shape[:-2]) < _MIN_MATRICES:
         return None
     results = op.abstract(operands, attrs)
     assert isinstance(results, tuple)

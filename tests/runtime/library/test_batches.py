@@ -127,3 +127,13 @@ def test_gradients_in_programs(threads: int) -> None:
     args = [jg.tensor(RNG.normal(size=(8, 16))) for _ in range(2)]
     eager, compiled = (g(*args) for g in (jg.value_and_grad(f), jit(jg.value_and_grad(f))))
     np.testing.assert_allclose(compiled[1].numpy(), eager[1].numpy(), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0, 3), (2, 3, 0), (0, 3, 3), (0, 0, 2)])
+@pytest.mark.parametrize("name", ["qr", "svd"])
+def test_empty_matrices(name: str, shape: tuple[int, ...], threads: int) -> None:
+    def function(x: Any) -> Any:
+        return jg.linalg.qr(x) if name == "qr" else jg.linalg.svd(x, full_matrices=False)
+
+    x = jg.zeros(shape, dtype="float64")
+    assert [y.shape for y in jit(function)(x)] == [y.shape for y in function(x)]
