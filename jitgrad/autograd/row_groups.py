@@ -17,6 +17,7 @@ from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import rounds_once
 from jitgrad.eager.large_arrays import LARGE_ELEMENTS
+from jitgrad.eager.loops import NUMPY_LOOPS
 from jitgrad.eager.row_programs import RowProgram, RowScope, RowStep, RowValue
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.operand import is_number
@@ -25,8 +26,6 @@ _FEWEST = 3  # steps without a reduction that are worth a call of their own
 _MOST = 48  # operands and results of a call
 _BOOL = np.dtype(np.bool_)
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-# functions whose bits are NumPy's own, computed by its loops
-NUMPY_LOOPS = frozenset({"exp", "expm1", "log", "log1p", "tanh"})
 
 
 @dataclass(slots=True)

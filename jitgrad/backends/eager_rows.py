@@ -19,17 +19,18 @@ from jitgrad.backends.array_call import MOST_ARRAYS, bind_arrays, can_bind_array
 from jitgrad.backends.codegen.scalar import Arg, render
 from jitgrad.backends.codegen.source import unmarked
 from jitgrad.backends.codegen.statements import as_stored, as_value, fold_statement, initial
+from jitgrad.backends.driver_code import DriverCode
 from jitgrad.backends.eager_loops import LOOP_NAMES
-from jitgrad.backends.eager_stages import BY_NUMPY
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code, compile_entry
 from jitgrad.backends.llvm.library_names import library_key
 from jitgrad.backends.llvm.pairwise_sum import compile_row_sums
-from jitgrad.backends.llvm.ufunc import NumpyLoop, numpy_loop
+from jitgrad.backends.llvm.ufunc import numpy_loop
 from jitgrad.core import config
 from jitgrad.core.aval import Aval, Dtype, dtype_name
 from jitgrad.core.ir import TraceNode, Value
 from jitgrad.core.monoid import SUM_MONOID
 from jitgrad.core.op import Kind
+from jitgrad.eager.loops import NUMPY_LOOPS
 from jitgrad.eager.row_programs import (
     RowBinder,
     RowCall,
@@ -61,7 +62,7 @@ def _stages(program: RowProgram) -> list[_Stage]:
     for step in program.steps:
         at = max(level[k] for k in step.operands)
         scope = program.values[step.out].scope
-        if scope is not RowScope.COLUMN and (step.op.kind is Kind.REDUCE or step.op.name in BY_NUMPY):
+        if scope is not RowScope.COLUMN and (step.op.kind is Kind.REDUCE or step.op.name in NUMPY_LOOPS):
             stages[at].calls.append(step)
             at += 1
             if at == len(stages):
@@ -79,8 +80,7 @@ class _Driver:
         self.program = program
         self.places: dict[int, str] = {}
         self.buffers: dict[RowScope, int] = {RowScope.ELEMENT: 0, RowScope.ROW: 0}
-        self.code: list[int] = []  # addresses
-        self.alive: list[CodeObject] = []
+        self.code: DriverCode = DriverCode()
         self.lines: list[str] = []
         self.first: list[str] = []  # lines that run before the first block
         # arrays of a call: operands, results, then numbers
@@ -108,20 +108,6 @@ class _Driver:
             elements = f"{base} + {j} * size" if scope is RowScope.ELEMENT else f"{base} + ELEMENTS * size + {j * _BLOCK * 8}"
             self.places[k] = f"({elements})"
         return self.places[k]
-
-    def add(self, code: CodeObject | NumpyLoop) -> str:
-        """The text of the address of ``code``; of a loop of NumPy, that of its data is the next."""
-        place = len(self.code)
-        if isinstance(code, CodeObject):
-            self.alive.append(code)
-            self.code.append(code.address)
-        else:
-            self.code += [code.function, code.data]
-        return f"code[{place}]"
-
-    def call(self, code: str, words: Sequence[str], stop: str) -> list[str]:
-        """The lines that call a kernel with ``words`` as its parameters."""
-        return [*[f"scratch[{k}] = {word}" for k, word in enumerate(words)], f"call_kernel({code}, scratch, 0, {stop})"]
 
 
 def compile_rows(program: RowProgram) -> RowBinder | None:
@@ -178,10 +164,10 @@ def _driver_text(driver: _Driver) -> str:
 
 
 def _binding(driver: _Driver, code: CodeObject) -> RowBinder:
-    table = (ctypes.c_int64 * max(len(driver.code), 1))(*driver.code)
+    table = (ctypes.c_int64 * max(len(driver.code.table), 1))(*driver.code.table)
     elements, rows = driver.buffers[RowScope.ELEMENT], driver.buffers[RowScope.ROW]
     arrays = len(driver.arrays) - driver.numbers
-    alive = driver.alive
+    alive = driver.code.alive
 
     def bind(count: int, columns: int, numbers: Sequence[np.ndarray[Any, Any]]) -> RowCall:
         scratch = (_WORDS + elements * max(columns, _BLOCK) + rows * _BLOCK) * 8
@@ -204,23 +190,15 @@ def _add_stage(driver: _Driver, stage: _Stage, read: set[int]) -> bool:
         (x,) = step.operands
         source, dtype = values[x]
         if step.op.kind is Kind.REDUCE:
-            code = driver.add(_reduction(step, dtype))
-            driver.lines += driver.call(code, [driver.place(x), driver.place(step.out), "n"], "count")
+            words = [driver.place(x), driver.place(step.out), "n"]
+            driver.lines += driver.code.kernel_call(_reduction(step, dtype), words, "count")
             continue
-        loop = numpy_loop(BY_NUMPY[step.op.name], dtype)
+        loop = numpy_loop(NUMPY_LOOPS[step.op.name], dtype)
         if loop is None:
             return False
         count = "count * n" if source is RowScope.ELEMENT else "count"
-        driver.lines += _numpy_call(driver, loop, [driver.place(x), driver.place(step.out), count], dtype.itemsize)
+        driver.lines += driver.code.numpy_call(loop, driver.place(x), driver.place(step.out), count, dtype.itemsize)
     return True
-
-
-def _numpy_call(driver: _Driver, loop: NumpyLoop, places: Sequence[str], size: int) -> list[str]:
-    """The call of NumPy's loop: ``args``, ``dims`` and ``steps`` in ``scratch[0:5]``, and what it is called with after it."""
-    code = driver.add(loop)
-    data = f"code[{len(driver.code) - 1}]"
-    words = [*places, str(size), str(size), "scratch", "scratch + 16", "scratch + 24", data]
-    return [*[f"scratch[{k}] = {word}" for k, word in enumerate(words)], f"call_words({code}, scratch + 40)"]
 
 
 @cache
@@ -251,13 +229,13 @@ def _add_kernel(driver: _Driver, steps: Sequence[RowStep], kept: Sequence[int], 
     used = {values[k].scope for k in (*inputs, *kept)}
     flat = not elements or not used & {RowScope.ROW, RowScope.COLUMN}
     text = _kernel_text(driver.program, steps, inputs, kept, flat)
-    code = driver.add(_compiled(text, [*[f"{dtype_name(values[k].dtype)}*" for k in (*inputs, *kept)], "i64"]))
+    code = _compiled(text, [*[f"{dtype_name(values[k].dtype)}*" for k in (*inputs, *kept)], "i64"])
     words = [*[driver.place(k) for k in (*inputs, *kept)], "n"]
-    driver.lines += driver.call(code, words, "count * n" if flat and elements else "count")
+    driver.lines += driver.code.kernel_call(code, words, "count * n" if flat and elements else "count")
     for k in kept:
         if values[k].scope is RowScope.COLUMN:
-            zeros = driver.add(_compiled(_zeros_text(values[k].dtype), [f"{dtype_name(values[k].dtype)}*"]))
-            driver.first += driver.call(zeros, [f"arrays[ARRAY{k}]"], "n")
+            zeros = _compiled(_zeros_text(values[k].dtype), [f"{dtype_name(values[k].dtype)}*"])
+            driver.first += driver.code.kernel_call(zeros, [f"arrays[ARRAY{k}]"], "n")
 
 
 def _zeros_text(dtype: Dtype) -> str:

@@ -16,15 +16,14 @@ import numpy as np
 from jitgrad.backends.codegen.scalar import Arg, render
 from jitgrad.backends.codegen.source import unmarked
 from jitgrad.backends.codegen.statements import as_stored, as_value
+from jitgrad.backends.driver_code import DriverCode
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code
-from jitgrad.backends.llvm.ufunc import NumpyLoop, block_ufunc, numpy_loop
+from jitgrad.backends.llvm.ufunc import block_ufunc, numpy_loop
 from jitgrad.core.aval import Dtype, dtype_name
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
+from jitgrad.eager.loops import NUMPY_LOOPS
 
 _BLOCK = 1024  # elements: a few buffers of them fit in the first-level cache
-BY_NUMPY: Mapping[str, np.ufunc] = {
-    "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "tanh": np.tanh
-}  # fmt: skip
 _WORDS = 24  # of the driver's tables, before the buffers
 
 # Compiles the text of a kernel with parameters of these types.
@@ -33,7 +32,7 @@ KernelCompiler = Callable[[str, Sequence[str]], CodeObject]
 
 def needs_numpy(graph: Graph) -> bool:
     """Whether NumPy computes a part of ``graph`` in eager execution."""
-    return any(node.op.name in BY_NUMPY for node in graph.nodes)
+    return any(node.op.name in NUMPY_LOOPS for node in graph.nodes)
 
 
 @dataclass(slots=True)
@@ -50,7 +49,7 @@ def _stages(graph: Graph) -> list[_Stage]:
     stages = [_Stage()]
     for node in graph.nodes:
         at = max([level[x] for x in node.ins if not isinstance(x, Literal)], default=0)
-        if node.op.name in BY_NUMPY:
+        if node.op.name in NUMPY_LOOPS:
             stages[at].calls.append(node)
             at += 1
             if at == len(stages):
@@ -68,8 +67,7 @@ class _Places:
         self.graph = graph
         self.text: dict[Atom, str] = {x: f"x{k}" for k, x in enumerate(graph.inputs)}
         self.buffers = 0
-        self.code: list[int] = []  # addresses
-        self.alive: list[CodeObject] = []
+        self.code: DriverCode = DriverCode()
 
     def buffer(self) -> str:
         """The address of a new buffer."""
@@ -81,16 +79,6 @@ class _Places:
         if x not in self.text:
             self.text[x] = "y" if x is self.graph.outputs[0] else self.buffer()
         return self.text[x]
-
-    def add(self, code: CodeObject | NumpyLoop) -> str:
-        """The text of the address of ``code``; of a loop of NumPy, that of its data is the next."""
-        place = len(self.code)
-        if isinstance(code, CodeObject):
-            self.alive.append(code)
-            self.code.append(code.address)
-        else:
-            self.code += [code.function, code.data]
-        return f"code[{place}]"
 
 
 def compile_blocks(name: str, graph: Graph, dtypes: Sequence[Dtype], kernel: KernelCompiler) -> np.ufunc | None:
@@ -130,7 +118,7 @@ def compile_blocks(name: str, graph: Graph, dtypes: Sequence[Dtype], kernel: Ker
     ])  # fmt: skip
     driver = compile_control_code(f"{text}\n", "loop", "thread_pool")
     size = _WORDS * 8 + places.buffers * _BLOCK * 8
-    return block_ufunc(name, driver, places.code, places.alive, dtypes, size)
+    return block_ufunc(name, driver, places.code.table, places.code.alive, dtypes, size)
 
 
 def _stage_lines(places: _Places, kernel: KernelCompiler) -> Iterator[list[str] | None]:
@@ -142,12 +130,13 @@ def _stage_lines(places: _Places, kernel: KernelCompiler) -> Iterator[list[str] 
         read = {x for node in (*stage.calls, *later) for x in node.ins} | {outputs[0]}
         yield _kernel_lines(places, stage, [node.out for node in stage.nodes if node.out in read], kernel)
         for node in stage.calls:
-            loop = numpy_loop(BY_NUMPY[node.op.name], node.out.aval.dtype)
+            loop = numpy_loop(NUMPY_LOOPS[node.op.name], node.out.aval.dtype)
             source = node.ins[0]
             if loop is None or isinstance(source, Literal) or source.aval.dtype != node.out.aval.dtype:
                 yield None
             else:
-                yield _call_lines(places, loop, source, node.out)
+                size = node.out.aval.dtype.itemsize
+                yield places.code.numpy_call(loop, places.of(source), places.of(node.out), "count", size)
 
 
 def _operand_lines(places: _Places, dtypes: Sequence[Dtype], kernel: KernelCompiler) -> list[str]:
@@ -163,26 +152,17 @@ def _operand_lines(places: _Places, dtypes: Sequence[Dtype], kernel: KernelCompi
 
 
 def _copy_lines(places: _Places, place: str, buffer: str, dtype: Dtype, k: int, kernel: KernelCompiler) -> list[str]:
-    code = places.add(kernel(_copy_text("i * s", "i"), _copy_types(dtype)))
-    return [
-        f"scratch[0] = {place}",
-        f"scratch[1] = {buffer}",
-        f"scratch[2] = steps[{k}] // {dtype.itemsize}",
-        f"call_kernel({code}, scratch, 0, count)",
-        f"{place} = {buffer}",
-    ]
+    code = kernel(_copy_text("i * s", "i"), _copy_types(dtype))
+    words = [place, buffer, f"steps[{k}] // {dtype.itemsize}"]
+    return [*places.code.kernel_call(code, words, "count"), f"{place} = {buffer}"]
 
 
 def _result_lines(places: _Places, dtype: Dtype, k: int, kernel: KernelCompiler) -> list[str]:
     """The result of a block, copied from its buffer where its elements are to be apart."""
-    code = places.add(kernel(_copy_text("i", "i * s"), _copy_types(dtype)))
-    return [
-        f"if steps[{k}] != {dtype.itemsize}:",
-        "    scratch[0] = y",
-        f"    scratch[1] = args[{k}] + begin * steps[{k}]",
-        f"    scratch[2] = steps[{k}] // {dtype.itemsize}",
-        f"    call_kernel({code}, scratch, 0, count)",
-    ]
+    code = kernel(_copy_text("i", "i * s"), _copy_types(dtype))
+    words = ["y", f"args[{k}] + begin * steps[{k}]", f"steps[{k}] // {dtype.itemsize}"]
+    copy = places.code.kernel_call(code, words, "count")
+    return [f"if steps[{k}] != {dtype.itemsize}:", *[f"    {line}" for line in copy]]
 
 
 def _copy_text(source: str, target: str) -> str:
@@ -201,9 +181,8 @@ def _kernel_lines(places: _Places, stage: _Stage, outputs: Sequence[Value], kern
     own = {node.out for node in stage.nodes}
     inputs = list(dict.fromkeys([x for node in stage.nodes for x in node.ins if isinstance(x, Value) and x not in own]))
     text = _kernel_text(stage.nodes, inputs, outputs)
-    code = places.add(kernel(text, [f"{dtype_name(x.aval.dtype)}*" for x in (*inputs, *outputs)]))
-    tables = [f"scratch[{k}] = {places.of(x)}" for k, x in enumerate((*inputs, *outputs))]
-    return [*tables, f"call_kernel({code}, scratch, 0, count)"]
+    code = kernel(text, [f"{dtype_name(x.aval.dtype)}*" for x in (*inputs, *outputs)])
+    return places.code.kernel_call(code, [places.of(x) for x in (*inputs, *outputs)], "count")
 
 
 def _kernel_text(nodes: Sequence[TraceNode], inputs: Sequence[Value], outputs: Sequence[Value]) -> str:
@@ -229,13 +208,3 @@ def argument(x: Atom, args: Mapping[Any, Arg]) -> Arg:
         assert not isinstance(x.value, complex)
         return x.value, x.aval.dtype
     return args[x]
-
-
-def _call_lines(places: _Places, loop: NumpyLoop, source: Value, out: Value) -> list[str]:
-    """The call of NumPy's loop: ``args``, ``dims`` and ``steps`` in ``scratch[0:5]``, and what it is called with after it."""
-    code = places.add(loop)
-    data = f"code[{len(places.code) - 1}]"
-    size = out.aval.dtype.itemsize
-    words = [places.of(source), places.of(out), "count", size, size, "scratch", "scratch + 16", "scratch + 24", data]
-    tables = [f"scratch[{k}] = {word}" for k, word in enumerate(words)]
-    return [*tables, f"call_words({code}, scratch + 40)"]

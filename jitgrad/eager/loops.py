@@ -7,7 +7,7 @@ the two computes them. The module that compiles loops is above this one; it regi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -24,6 +24,11 @@ from jitgrad.eager.large_arrays import LARGE, kernels_allowed
 _USES = 1000
 _ELEMENTS = 256
 _MOST_COUNTED = 100  # a program with one large array does not wait for a compiler
+
+# Functions whose bits are NumPy's own: compiled code calls NumPy's loops, as a kernel of ours would round otherwise.
+NUMPY_LOOPS: Mapping[str, np.ufunc] = {
+    "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "tanh": np.tanh
+}  # fmt: skip
 
 _other_interpreter = current_interpreter.other
 
