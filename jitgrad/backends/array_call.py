@@ -12,7 +12,7 @@ import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_ir, exports
 from jitgrad.eager.buffer_pool import DATA_FIELD
-from jitgrad.runtime.executor.fastcall import MethodDef, OwnedAddress, has_builtins
+from jitgrad.runtime.executor.fastcall import MethodDef, builtin_of, has_builtins
 
 MOST_ARRAYS = 64
 _METH_FASTCALL = 0x80
@@ -115,7 +115,6 @@ declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 """
 _C_API = ("PyMem_RawMalloc", "PyMem_RawFree", "PyBool_FromLong")
-_KEPT: list[Any] = []  # method records must outlive the functions made from them
 
 
 @cache
@@ -154,10 +153,4 @@ def bind_arrays(
     head = [driver.address, ctypes.addressof(code), *size, scratch, arrays, len(others)]
     words = [*head, *[x.ctypes.data for x in others]]
     binding = (ctypes.c_int64 * len(words))(*words)
-    _KEPT.append(method)  # two threads that ask first at the same time get different records
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.argtypes, make.restype = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p), ctypes.py_object
-    address = OwnedAddress(ctypes.addressof(binding))
-    address.owners = (binding, driver, code, others, alive)
-    function: Callable[..., bool] = make(ctypes.addressof(method[0]), address, None)
-    return function
+    return builtin_of(method, binding, driver, code, others, alive)

@@ -97,10 +97,24 @@ def _method() -> tuple[MethodDef, CodeObject] | None:
     return MethodDef(_NAME, code.address, _METH_FASTCALL, doc), code
 
 
-class OwnedAddress(int):
+class _OwnedAddress(int):
     """An address, and the objects that own the memory there."""
 
     owners: tuple[Any, ...]
+
+
+def builtin_of(method: tuple[MethodDef, CodeObject], binding: Any, *owners: Any) -> Callable[..., Any]:
+    """The builtin of ``method`` whose ``self`` is the address of ``binding``, a ctypes array.
+
+    It refers to ``owners``, so they outlive every running call.
+    """
+    _KEPT.append(method)  # two threads that ask first at the same time get different records
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.argtypes, make.restype = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p), ctypes.py_object
+    address = _OwnedAddress(ctypes.addressof(binding))
+    address.owners = (binding, *owners)
+    function: Callable[..., Any] = make(ctypes.addressof(method[0]), address, None)
+    return function
 
 
 def bind(loop: int, binding: Any, *owners: Any) -> Callable[[int, int], None]:
@@ -116,13 +130,7 @@ def bind(loop: int, binding: Any, *owners: Any) -> Callable[[int, int], None]:
     method = _method()
     if method is None:
         return _bind_with_ctypes(loop, binding, owners)
-    _KEPT.append(method)  # two threads that ask first at the same time get different records
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.argtypes, make.restype = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p), ctypes.py_object
-    address = OwnedAddress(ctypes.addressof(binding))
-    address.owners = (binding, *owners)
-    function: Callable[[int, int], None] = make(ctypes.addressof(method[0]), address, None)
-    return function
+    return builtin_of(method, binding, *owners)
 
 
 @cache
