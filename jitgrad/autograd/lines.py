@@ -193,8 +193,7 @@ class Line:
         shapes = [(x.aval.shape, x.aval.dtype) for x in group.results]
         self.names[f"f{j}"] = by_rows(kernel_of(group.program), plain, group.size, shapes, group.numbers)
         for k, x in enumerate(group.results):
-            self._named[id(x._data)] = self.made[id(x._data)] = f"t{j + k}"
-            self._large.update([id(x._data)] if x.aval.nbytes >= LARGE else [])
+            self._define(x, f"t{j + k}")
         given = ", ".join([self[x] for x in group.operands])
         self.text.append(f"{''.join(f'{self[x]}, ' for x in group.results)}= f{j}({given})")
 
@@ -212,8 +211,13 @@ class Line:
             j = len(self._named)
             same = step.op is STOP_GRADIENT and isinstance(step.operands[0], Tensor)
             self.text.append(f"t{j} = {self[step.operands[0]] if same else self._call(j, step)}")
-            self._named[id(step.out._data)] = self.made[id(step.out._data)] = f"t{j}"
-            self._large.update([id(step.out._data)] if step.out.aval.nbytes >= LARGE else [])
+            self._define(step.out, f"t{j}")
+
+    def _define(self, result: Tensor, name: str) -> None:
+        key = id(result._data)
+        self._named[key] = self.made[key] = name
+        if result.aval.nbytes >= LARGE:
+            self._large.add(key)
 
     def function(self, head: str, result: str) -> Callable[..., Any]:
         """The function ``head`` whose text this is."""

@@ -12,20 +12,19 @@ import numpy as np
 
 from jitgrad.autograd.applied_op import AppliedOp
 from jitgrad.core.aval import Dtype, Shape
-from jitgrad.core.monoid import MAX_MONOID, MIN_MONOID, SUM_MONOID
+from jitgrad.core.monoid import SUM_MONOID
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import rounds_once
 from jitgrad.eager.large_arrays import LARGE_ELEMENTS
 from jitgrad.eager.loops import NUMPY_LOOPS
-from jitgrad.eager.row_programs import RowProgram, RowScope, RowStep, RowValue
+from jitgrad.eager.row_programs import FLOATS, MONOIDS, RowProgram, RowScope, RowStep, RowValue
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.operand import is_number
 
 _FEWEST = 3  # steps without a reduction that are worth a call of their own
 _MOST = 48  # operands and results of a call
 _BOOL = np.dtype(np.bool_)
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @dataclass(slots=True)
@@ -66,7 +65,7 @@ class _Frame(NamedTuple):
 def _frame(steps: Sequence[AppliedOp]) -> _Frame | None:
     """That of the first reduction of rows or columns, or the most common one of elementwise ops."""
     for step in steps:
-        if step.op.kind is Kind.REDUCE and step.op.monoid in (SUM_MONOID, MAX_MONOID, MIN_MONOID):
+        if step.op.kind is Kind.REDUCE and step.op.monoid in MONOIDS:
             shape, axis = step.avals[0].shape, step.attrs["axis"]
             if _has_rows(shape) and axis in ((len(shape) - 1,), tuple(range(len(shape) - 1))):
                 return _Frame(shape)
@@ -83,7 +82,7 @@ def _has_rows(shape: Shape) -> bool:
 
 def _rounds_alike(op: OpDef, dtypes: Sequence[Dtype], out: Dtype, elements: int) -> bool:
     """Whether machine code of ``op`` has the bits of NumPy's functions."""
-    if any(d not in _FLOATS and d != _BOOL for d in (*dtypes, out)):
+    if any(d not in FLOATS and d != _BOOL for d in (*dtypes, out)):
         return False
     if op.name in NUMPY_LOOPS:
         return dtypes[0] == out != _BOOL
@@ -156,9 +155,9 @@ class _Grouping:
         out = step.out.aval
         if step.op.kind is Kind.REDUCE:
             shape, axis = step.avals[0].shape, step.attrs["axis"]
-            if shape != self.frame.shape or not _has_rows(shape) or not step.avals[0].dtype == out.dtype in _FLOATS:
+            if shape != self.frame.shape or not _has_rows(shape) or not step.avals[0].dtype == out.dtype in FLOATS:
                 return None
-            rows = axis == (len(shape) - 1,) and step.op.monoid in (SUM_MONOID, MAX_MONOID, MIN_MONOID)
+            rows = axis == (len(shape) - 1,) and step.op.monoid in MONOIDS
             columns = axis == tuple(range(len(shape) - 1)) and step.op.monoid is SUM_MONOID
             scope = self._scope(step.operands[0], shape)
             return [scope] if (rows or columns) and scope is RowScope.ELEMENT else None

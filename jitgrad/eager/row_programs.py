@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitgrad.core.aval import Dtype, Shape
+from jitgrad.core.monoid import MAX_MONOID, MIN_MONOID, SUM_MONOID
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.eager.large_arrays import kernels_allowed
@@ -26,6 +27,9 @@ from jitgrad.eager.large_arrays import kernels_allowed
 _USES = 1000
 _ELEMENTS = 1024
 _MOST_COUNTED = 100
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))  # of values that are reduced
+MONOIDS = (SUM_MONOID, MAX_MONOID, MIN_MONOID)  # of reductions of rows
 
 _Arrays = Sequence[np.ndarray[Any, Any]]
 

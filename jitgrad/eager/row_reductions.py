@@ -7,14 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from jitgrad.core.aval import Aval, Dtype
-from jitgrad.core.monoid import MAX_MONOID, MIN_MONOID, SUM_MONOID
 from jitgrad.core.op import Kind, OpDef
-from jitgrad.eager.row_programs import RowProgram, RowScope, RowStep, RowValue, by_rows, kernel_of
-
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+from jitgrad.eager.row_programs import FLOATS, MONOIDS, RowProgram, RowScope, RowStep, RowValue, by_rows, kernel_of
 
 
 @cache
@@ -26,7 +21,7 @@ def _program(op: OpDef, dtype: Dtype) -> RowProgram:
 
 def reduces_rows(op: OpDef, x: Aval, attrs: Mapping[str, Any]) -> bool:
     """Whether the reduction ``op`` is over the last axes of an array like ``x``, where a kernel has NumPy's bits."""
-    if op.monoid not in (SUM_MONOID, MAX_MONOID, MIN_MONOID) or x.dtype not in _FLOATS:
+    if op.monoid not in MONOIDS or x.dtype not in FLOATS:
         return False
     axis, ndim = attrs["axis"], len(x.shape)
     return len(axis) > 0 and axis == tuple(range(ndim - len(axis), ndim)) and 0 not in x.shape and not x.weak
