@@ -79,10 +79,9 @@ def table(peer: str, results: Sequence[Compared], failures: dict[str, str]) -> s
 
 def section(tables: Sequence[str], threads: int, date: str) -> str:
     """The section of this machine."""
-    machine = system.machine(threads)
     return "\n".join(
         [
-            f"## Programs of others' kind, {machine['cpu']} ({machine['vectors']})\n",
+            f"## Programs of others' kind, {system.title(system.machine(threads))}\n",
             f"The programs of `benchmarks/programs/`, value and gradient, measured on {date} with {threads} threads by",
             "`python -m benchmarks.corpus --markdown docs/PERFORMANCE.md`: each in a process of its own with empty caches on",
             "disk, where jitgrad and the peer take turns. The ratio is the peer's time over jitgrad's. First calls contain",

@@ -164,9 +164,8 @@ def measure(text: str, pair: tuple[Library, Library]) -> Timing:
 def section(rows: dict[str, list[Timing]], date: str) -> str:
     """The section of the page."""
     heads = "".join(f" {side} x {side} | f + b |" for side in SIDES)
-    machine = system.machine(1)
     lines = [
-        f"## Eager calls beside PyTorch, {machine['cpu']} ({machine['vectors']})\n",
+        f"## Eager calls beside PyTorch, {system.title(system.machine(1))}\n",
         f"Time over that of PyTorch, below 1 jitgrad is faster; float32, one thread each, measured on {date} by",
         "`python -m benchmarks.eager --markdown docs/PERFORMANCE.md`. The two take turns in one process; a ratio is that of the",
         "fastest batches. *f + b* is forward and backward; `hundred(x)` is a hundred multiplications and additions. How eager",

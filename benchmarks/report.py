@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import system
 from benchmarks.measure import Outcome, Row
 from benchmarks.plot import plot
 from benchmarks.record import Record
@@ -209,8 +210,7 @@ def _section(record: Record, beside: Record | None) -> str:
 
     m, names = _known(record.machine), ("numpy", "numba", "torch", "jax")
     versions = ", ".join(f"{name} {record.machine[name]}" for name in names if name in record.machine)
-    title = f"{m['cpu']} ({m['vectors']})"
-    parts = [_MACHINE.format(title=title, date=record.date, versions=versions, **m), _summary(record, beside)]
+    parts = [_MACHINE.format(title=system.title(m), date=record.date, versions=versions, **m), _summary(record, beside)]
     for outcome in record.outcomes:
         limits = ALL[outcome.workload].limits if outcome.workload in ALL else ""
         about = f"{outcome.title} ({outcome.sizes}). Limit: {limits}."

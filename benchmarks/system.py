@@ -7,6 +7,7 @@ import os
 import platform
 import resource
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -70,6 +71,11 @@ def _cpu_model() -> tuple[str, str]:
     flags = values.get("flags", "").split()
     vectors = next((name for name in ("avx512f", "avx2", "avx", "asimd") if name in flags), "")
     return values.get("model name", platform.machine()), vectors
+
+
+def title(facts: Mapping[str, str]) -> str:
+    """The machine of `machine` in the titles of sections."""
+    return f"{facts['cpu']} ({facts['vectors']})"
 
 
 def machine(threads: int) -> dict[str, str]:
