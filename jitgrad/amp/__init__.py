@@ -1,5 +1,4 @@
-"""torch.amp: scaled gradients of losses, and autocast; imports core, ops, autograd,
-optim, device."""
+"""torch.amp: scaled gradients of losses, and autocast; imports core, ops, autograd, optim, device."""
 
 from __future__ import annotations
 

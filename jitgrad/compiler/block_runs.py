@@ -124,7 +124,6 @@ class BlockRunFinder:
                 return FoundRun(first, first + len(run.steps), run.rows, block_rows, local)
         return None
 
-
     def _rows_for_columns(self, run: _GrowingRun, most: int) -> int:
         """The rows of as many blocks as sums over rows have anyway, if those are at most ``most``; else 1."""
         least = -(-run.rows // self.tuning.max_column_blocks)

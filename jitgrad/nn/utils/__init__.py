@@ -1,6 +1,5 @@
 """torch.nn.utils: limits on gradients, parameters as one vector, normalised weights, sequences of
-different lengths; imports core, ops,
-autograd, nn."""
+different lengths; imports core, ops, autograd, nn."""
 
 from __future__ import annotations
 

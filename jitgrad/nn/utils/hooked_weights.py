@@ -8,7 +8,7 @@ from jitgrad.autograd.modes import no_grad
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module, Parameter
-from jitgrad.nn.utils.parametrizations import SpectralNorm, norm_except
+from jitgrad.nn.utils.parametrizations import SpectralNorm, axis_of_rows, norm_except
 
 _M = TypeVar("_M", bound=Module)
 
@@ -86,8 +86,8 @@ def spectral_norm(
         ArgumentError: there is no such parameter.
     """
     weight = _taken("spectral_norm", module, name)
-    rows = int(type(module).__name__.startswith("ConvTranspose")) if dim is None else dim
-    norm = SpectralNorm(weight, n_power_iterations, rows, eps, from_rows=True)  # as torch does in this form alone
+    # in this form alone torch's steps begin with the vector over the rows
+    norm = SpectralNorm(weight, n_power_iterations, axis_of_rows(module, dim), eps, from_rows=True)
     module.register_parameter(f"{name}_orig", weight)
     for side in ("u", "v"):
         module.register_buffer(f"{name}_{side}", getattr(norm, f"_{side}"))

@@ -106,6 +106,11 @@ class SpectralNorm(Module):
         return weight
 
 
+def axis_of_rows(module: Module, dim: int | None) -> int:
+    """``dim``; for None 1 of transposed convolutions, else 0."""
+    return int(type(module).__name__.startswith("ConvTranspose")) if dim is None else dim
+
+
 def unit(x: Tensor, eps: float) -> Tensor:
     """``x`` divided by its 2-norm, or by ``eps`` if that is larger."""
     return x / maximum(sqrt(sum_(square(x))), eps)
@@ -121,8 +126,7 @@ def spectral_norm(
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ArgumentError(f"spectral_norm: {type(module).__name__} has no parameter {name!r}")
-    rows = int(type(module).__name__.startswith("ConvTranspose")) if dim is None else dim
-    return register_parametrization(module, name, SpectralNorm(weight, n_power_iterations, rows, eps))
+    return register_parametrization(module, name, SpectralNorm(weight, n_power_iterations, axis_of_rows(module, dim), eps))
 
 
 if not TYPE_CHECKING:
