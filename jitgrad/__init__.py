@@ -100,6 +100,7 @@ from jitgrad.ops.losses import (
     huber_loss as huber_loss, kl_div as kl_div, l1_loss as l1_loss, mse_loss as mse_loss, nll_loss as nll_loss,
     smooth_l1_loss as smooth_l1_loss, triplet_margin_loss as triplet_margin_loss,
 )
+from jitgrad.ops.memory_formats import MemoryFormat as _MemoryFormat
 from jitgrad.ops.movement import (
     broadcast_to as broadcast_to, expand_dims as expand_dims, flatten as flatten, flip as flip,
     matrix_transpose as matrix_transpose, moveaxis as moveaxis, permute_dims as permute_dims, reshape as reshape,
@@ -294,6 +295,10 @@ __array_api_version__ = "2024.12"
 __array_namespace_info__ = _namespace_info
 device = _DeviceName  # hides the folder of that name, which holds nothing public but jitgrad.cuda
 newaxis: None = None
+contiguous_format: _MemoryFormat = _MemoryFormat.contiguous_format
+preserve_format: _MemoryFormat = _MemoryFormat.preserve_format
+channels_last: _MemoryFormat = _MemoryFormat.channels_last
+channels_last_3d: _MemoryFormat = _MemoryFormat.channels_last_3d
 Size: type[tuple[_Any, ...]] = tuple  # of a shape
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
@@ -313,7 +318,7 @@ if _TYPE_CHECKING:
     )
     from jitgrad.scipy import special as special
 else:
-    __getattr__ = _on_demand.attribute_of(globals(), _raising("jitgrad", _names))
+    __getattr__: _Callable[[str], _Any] = _on_demand.attribute_of(globals(), _raising("jitgrad", _names))
 
     def __dir__() -> list[str]:
         return sorted(_names)

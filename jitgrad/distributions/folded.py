@@ -63,7 +63,7 @@ class _Folded(Distribution):
 class HalfNormal(_Folded):
     """The absolute value of a normal variable of mean 0 and standard deviation ``scale``."""
 
-    symmetric = Normal
+    symmetric: ClassVar[type[Normal] | type[Cauchy]] = Normal
 
     @property
     def mean(self) -> Tensor:
@@ -77,7 +77,7 @@ class HalfNormal(_Folded):
 class HalfCauchy(_Folded):
     """The absolute value of Cauchy's variable around 0; its mean and its variance are infinite."""
 
-    symmetric = Cauchy
+    symmetric: ClassVar[type[Normal] | type[Cauchy]] = Cauchy
 
     @property
     def mean(self) -> Tensor:

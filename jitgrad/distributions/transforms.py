@@ -172,7 +172,7 @@ class ComposeTransform(Transform):
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.parts: list[Transform] = list(parts)
-        self.event_dim = max([part.event_dim for part in self.parts], default=0)
+        self.event_dim: int = max([part.event_dim for part in self.parts], default=0)
 
     def _call(self, x: Tensor) -> Tensor:
         for part in self.parts:

@@ -64,7 +64,7 @@ class Composition:
         self.forward: Callable[..., Any]
         self.recipe: Recipe = Recipe(None, (), False)
         self.make_rule: Callable[[Any], Any]  # for gradients under masks of a kind
-        self.reads_out = False
+        self.reads_out: bool = False
 
     def apply(self, tensors: Sequence[Any]) -> Tensor:
         """The result of ``tensors`` op by op."""

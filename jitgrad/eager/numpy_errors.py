@@ -49,7 +49,7 @@ def _returns_arrays() -> bool:
 RETURNS_ARRAYS: bool = KNOWN and _returns_arrays()
 _quiet = Context()
 _quiet.run(_SETTINGS.set, _IGNORING)
-run_quietly = _quiet.run  # a call in the context of `quiet_context`
+run_quietly: Callable[..., Any] = _quiet.run  # a call in the context of `quiet_context`
 
 
 def quiet_context(function: Callable[..., Any], needs_out: bool) -> Callable[..., np.ndarray[Any, Any]]:

@@ -330,16 +330,16 @@ def kl_div(input: Any, target: Any, *, reduction: str = "mean", log_target: bool
     return losses.kl_div(input, target, reduction, log_target)
 
 
-cosine_embedding_loss = with_old_reduction(losses.cosine_embedding_loss)
-gaussian_nll_loss = with_old_reduction(margin_losses.gaussian_nll_loss)
-hinge_embedding_loss = with_old_reduction(margin_losses.hinge_embedding_loss)
-margin_ranking_loss = with_old_reduction(margin_losses.margin_ranking_loss)
-multi_margin_loss = with_old_reduction(margin_losses.multi_margin_loss)
-multilabel_margin_loss = with_old_reduction(margin_losses.multilabel_margin_loss)
-multilabel_soft_margin_loss = with_old_reduction(margin_losses.multilabel_soft_margin_loss)
-poisson_nll_loss = with_old_reduction(margin_losses.poisson_nll_loss)
-soft_margin_loss = with_old_reduction(margin_losses.soft_margin_loss)
-triplet_margin_loss = with_old_reduction(losses.triplet_margin_loss)
+cosine_embedding_loss: Callable[..., Tensor] = with_old_reduction(losses.cosine_embedding_loss)
+gaussian_nll_loss: Callable[..., Tensor] = with_old_reduction(margin_losses.gaussian_nll_loss)
+hinge_embedding_loss: Callable[..., Tensor] = with_old_reduction(margin_losses.hinge_embedding_loss)
+margin_ranking_loss: Callable[..., Tensor] = with_old_reduction(margin_losses.margin_ranking_loss)
+multi_margin_loss: Callable[..., Tensor] = with_old_reduction(margin_losses.multi_margin_loss)
+multilabel_margin_loss: Callable[..., Tensor] = with_old_reduction(margin_losses.multilabel_margin_loss)
+multilabel_soft_margin_loss: Callable[..., Tensor] = with_old_reduction(margin_losses.multilabel_soft_margin_loss)
+poisson_nll_loss: Callable[..., Tensor] = with_old_reduction(margin_losses.poisson_nll_loss)
+soft_margin_loss: Callable[..., Tensor] = with_old_reduction(margin_losses.soft_margin_loss)
+triplet_margin_loss: Callable[..., Tensor] = with_old_reduction(losses.triplet_margin_loss)
 
 if not _TYPE_CHECKING:
     __getattr__: _Lookup = _raising("jitgrad.nn.functional", globals())

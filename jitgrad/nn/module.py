@@ -15,6 +15,7 @@ from jitgrad.core.missing_names import meant
 from jitgrad.core.tensor import HookHandle, Tensor, check_supported
 from jitgrad.ops.creation import asarray, detached
 from jitgrad.ops.inplace import assign
+from jitgrad.ops.memory_formats import check_memory_format
 from jitgrad.ops.placement import replace_data
 
 
@@ -287,15 +288,25 @@ class Module:
                 assign(own[name], value)
         return result
 
-    def to(self: Self, *where: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Self:
+    def to(
+        self: Self,
+        *where: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: bool = False,
+        memory_format: Any = None,
+    ) -> Self:
         """Convert floating parameters, buffers and gradients in place, or move all of them:
         ``to(jg.float64)``, ``to("cuda")``, ``to("cuda", jg.float16)``.
+
+        ``non_blocking`` and ``memory_format`` change nothing.
 
         Raises:
             ArgumentError: the dtype is no floating one, or there is no such device.
             CudaError: this machine has no CUDA device.
             TraceError: called inside a @jit function.
         """
+        check_memory_format("Module.to", memory_format)
         for given in where:
             if isinstance(given, str) and given.split(":")[0] in ("cpu", "cuda", "mps"):
                 device = given

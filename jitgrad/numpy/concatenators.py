@@ -43,5 +43,5 @@ class Columns:
         return concatenate([expand_dims(part, 1) if part.ndim == 1 else part for part in parts], -1)
 
 
-r_ = Rows()
-c_ = Columns()
+r_: Rows = Rows()
+c_: Columns = Columns()

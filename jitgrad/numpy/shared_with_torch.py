@@ -93,6 +93,7 @@ def _lower_median(a: Any, axis: int = -1, keepdims: bool = False) -> ValuesAndIn
 def _lower_nanmedian(a: Any, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
     """torch's ``nanmedian(dim=)``: of the elements that are not NaN the lower of the middle two, and its position."""
     given = tensor_of(a)
+    normalize_axis("nanmedian", axis, given.ndim)  # 0-d arrays have none, though argsort has a result for them
     counted = sum_(logical_not(isnan(given)), axis, keepdims=True)
     place = clip(floor_divide(subtract(counted, 1), 2), 0, None)
     positions = take_along_axis(argsort(given, axis), place, axis)

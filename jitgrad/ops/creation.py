@@ -24,6 +24,7 @@ from jitgrad.ops.arithmetic import add, astype, multiply
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.keywords import takes_dim
+from jitgrad.ops.memory_formats import check_memory_format
 from jitgrad.ops.movement import SUM, broadcast_to
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import move, placing
@@ -169,8 +170,9 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     return asarray(array)
 
 
-def clone(x: Operand) -> Tensor:
-    """A copy of ``x`` in memory of its own, through which gradients flow."""
+def clone(x: Operand, *, memory_format: Any = None) -> Tensor:
+    """A copy of ``x`` in memory of its own, through which gradients flow. ``memory_format`` changes nothing."""
+    check_memory_format("clone", memory_format)
     return apply(COPY, x)
 
 
@@ -254,9 +256,17 @@ def empty(shape: Any, *more: int, dtype: Any = None, device: Any = None, require
 
 
 def full_like(
-    x: Operand, fill_value: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    x: Operand,
+    fill_value: Operand,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
-    """``fill_value`` in the shape and dtype of ``x``."""
+    """``fill_value`` in the shape and dtype of ``x``. ``memory_format`` changes nothing."""
+    if memory_format is not None:
+        check_memory_format("full_like", memory_format)
     aval = aval_of(FULL, x)
     held_by_all = type(fill_value) is int and fill_value in (0, 1) and not aval.weak and current_interpreter.other() is None
     if held_by_all and dtype is None and device is None and not requires_grad and type(getattr(x, "_data", 0)) is np.ndarray:
@@ -265,19 +275,31 @@ def full_like(
     return full(aval.shape, fill_value, dtype=dtype or aval.dtype, device=place, requires_grad=requires_grad)
 
 
-def zeros_like(x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(
+    x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """Zeros in the shape and dtype of ``x``."""
-    return full_like(x, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(
+        x, 0, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format
+    )
 
 
-def ones_like(x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """Ones in the shape and dtype of ``x``."""
-    return full_like(x, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(
+        x, 1, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format
+    )
 
 
-def empty_like(x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty_like(
+    x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """A tensor to be filled (it holds zeros) in the shape and dtype of ``x``."""
-    return full_like(x, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(
+        x, 0, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format
+    )
 
 
 # --- from indices ------------------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ from jitgrad.ops.creation import clone, detached
 from jitgrad.ops.indexed_updates import IndexedUpdates
 from jitgrad.ops.inplace import assign, copy_, fill_, is_same_view, set_item, update, zero_
 from jitgrad.ops.linalg import matmul
+from jitgrad.ops.memory_formats import check_memory_format
 from jitgrad.ops.operators import Binary, forward, is_operand, reflected
 from jitgrad.ops.placement import move
 from jitgrad.ops.positional_axes import POSITIONAL_AXES
@@ -178,13 +179,24 @@ def _loaded(data: Any, weak: bool, requires_grad: bool, grad: Tensor | None, dev
 
 
 def _to(
-    self: Tensor, *where: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False
+    self: Tensor,
+    *where: Any,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool = False,
+    non_blocking: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Convert device or dtype: ``t.to("cpu")``, ``t.to(jg.float64)``, ``t.to(other)``.
 
-    ``non_blocking`` changes nothing here.
+    ``non_blocking`` and ``memory_format`` change nothing here. True or False by position are, as in torch,
+    ``non_blocking`` and ``copy``.
     """
+    check_memory_format("to", memory_format)
+    copy = copy or [flag for flag in where if isinstance(flag, bool)][1:] == [True]
     for given in where:
+        if isinstance(given, bool):
+            continue
         if isinstance(given, Tensor):
             dtype, device = given.dtype, given.device
         elif isinstance(given, str) and given.split(":")[0] in ("cpu", "cuda", "mps"):
@@ -218,8 +230,8 @@ def _part(part_of: Callable[[Any], Tensor], doc: str) -> property:
     return property(part_of, change, doc=doc)
 
 
-def _cast(dtype: Any) -> Callable[[Tensor], Tensor]:
-    return lambda self: _to(self, dtype=dtype)
+def _cast(dtype: Any) -> Callable[..., Tensor]:
+    return lambda self, memory_format=None: _to(self, dtype=dtype, memory_format=memory_format)
 
 
 # module -> the names of its functions that are methods as well, with the tensor as first argument

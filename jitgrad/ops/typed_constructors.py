@@ -26,10 +26,10 @@ def _constructor(name: str, dtype: Dtype) -> Callable[..., Tensor]:
     return construct
 
 
-FloatTensor = _constructor("FloatTensor", np.dtype(np.float32))
-DoubleTensor = _constructor("DoubleTensor", np.dtype(np.float64))
-HalfTensor = _constructor("HalfTensor", np.dtype(np.float16))
-LongTensor = _constructor("LongTensor", np.dtype(np.int64))
-IntTensor = _constructor("IntTensor", np.dtype(np.int32))
-ByteTensor = _constructor("ByteTensor", np.dtype(np.uint8))
-BoolTensor = _constructor("BoolTensor", np.dtype(np.bool_))
+FloatTensor: Callable[..., Tensor] = _constructor("FloatTensor", np.dtype(np.float32))
+DoubleTensor: Callable[..., Tensor] = _constructor("DoubleTensor", np.dtype(np.float64))
+HalfTensor: Callable[..., Tensor] = _constructor("HalfTensor", np.dtype(np.float16))
+LongTensor: Callable[..., Tensor] = _constructor("LongTensor", np.dtype(np.int64))
+IntTensor: Callable[..., Tensor] = _constructor("IntTensor", np.dtype(np.int32))
+ByteTensor: Callable[..., Tensor] = _constructor("ByteTensor", np.dtype(np.uint8))
+BoolTensor: Callable[..., Tensor] = _constructor("BoolTensor", np.dtype(np.bool_))

@@ -109,11 +109,11 @@ class _Workspaces:
 
     def __init__(self, runs: Sequence[BlockTable]) -> None:
         lines = [-(-8 * run.arg_count // ALIGNMENT) + -(-run.local_bytes // ALIGNMENT) + 1 for run in runs]
-        self.nbytes = max(lines, default=0) * ALIGNMENT
-        self.count = thread_pool.get_num_threads() if runs else 0
+        self.nbytes: int = max(lines, default=0) * ALIGNMENT
+        self.count: int = thread_pool.get_num_threads() if runs else 0
         self._memory = np.empty(self.count * self.nbytes + ALIGNMENT, np.uint8)
         start = -address_of(self._memory) % ALIGNMENT
-        self.address = address_of(self._memory) + start
+        self.address: int = address_of(self._memory) + start
         spaces = self._memory[start : start + self.count * self.nbytes].reshape(self.count, self.nbytes)
         spaces[:, :ALIGNMENT] = 0  # not in use
 

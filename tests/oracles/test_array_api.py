@@ -87,8 +87,10 @@ def functions_of_the_standard() -> Iterator[tuple[str, Any, Any]]:
     for name in strict.__all__:
         if name not in OF_THE_LIBRARY and "array_api_strict" not in name:
             yield name, getattr(strict, name), getattr(jg, name, MISSING)
-    for name in strict.linalg.__all__:
-        yield f"linalg.{name}", getattr(strict.linalg, name), getattr(jg.linalg, name, MISSING)
+    for space in ("linalg", "fft"):
+        theirs, ours = getattr(strict, space), getattr(jg, space)
+        for name in theirs.__all__:
+            yield f"{space}.{name}", getattr(theirs, name), getattr(ours, name, MISSING)
 
 
 def lacking_parameters(theirs: Any, ours: Any) -> Iterator[str]:

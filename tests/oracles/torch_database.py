@@ -73,6 +73,8 @@ def converted(value: Any, leaves: Leaves) -> Any:
         return ours
     if isinstance(value, torch.dtype):
         return np.dtype(str(value).removeprefix("torch."))
+    if isinstance(value, torch.memory_format):
+        return getattr(jg, str(value).removeprefix("torch."))
     if isinstance(value, torch.device):
         return str(value)
     if isinstance(value, (list, tuple)):
