@@ -20,6 +20,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager.run import run_on_arrays
 
 _SHARING = ("numpy()", "np.asarray()")  # later changes of the tensor would have to show in the array
+_SELECTIONS = ("indexing with a mask", "nonzero", "unique", "unique_all", "unique_consecutive")
 _MOST_BYTES = 1 << 20  # of a tensor outside, which a guard compares on every call
 
 
@@ -85,14 +86,39 @@ def missing_value(graph: Graph, value: Value, tensor: Tensor, what: str) -> Trac
         indexed = "If it is an index of a NumPy array, make that a tensor: jitgrad.asarray(array)[index].\n"
     origin = Origin.capture()
     rewrite = _rewrite(linecache.getline(origin.file, origin.line)) if what == "bool()" else ""
+    remedy = _remedy(what)
     return TracedValueError(
         f"{what} needs the value of an array that is only being traced: {tensor.aval}, "
         f"at {origin.full()}\n{line}{indexed}{rewrite}"
-        "@jit runs the function once per input shape, with no data in it. Use jitgrad.where(cond, a, b) for a choice "
-        "per element, jitgrad.maximum(a, b) and minimum in place of max(a, b) and min, "
-        "pass Python values through static_argnames, move this line out of the @jit function, or use "
+        f"@jit runs the function once per input shape, with no data in it. {remedy}"
+        f"{'Or move' if remedy else 'Move'} this line out of the @jit function, or use "
         '@jit(fallback="eager").'
     )
+
+
+def _remedy(what: str) -> str:
+    """What to write in place of the operation ``what``, which asks for values; empty if that depends on the operation."""
+    if what == "bool()":
+        return (
+            "Use jitgrad.where(cond, a, b) for a choice per element, jitgrad.maximum(a, b) and minimum in place of "
+            "max(a, b) and min; pass Python values through static_argnames. "
+        )
+    if what in ("int()", "float()", "complex()", "item()", "an index"):
+        return (
+            "Keep the number a tensor, which every jitgrad function takes, and ask for its value after the call; pass "
+            "sizes and counts of steps through static_argnames. "
+        )
+    if what in (*_SHARING, "tolist()"):
+        return (
+            "Return the tensor and ask for its values after the call; use the functions of jitgrad or jitgrad.numpy "
+            "in place of NumPy's. "
+        )
+    if what in _SELECTIONS:
+        return (
+            "The shape of the result would depend on it. Keep all elements: jitgrad.where(mask, x, 0).sum() is "
+            "x[mask].sum(), divided by mask.sum() it is the mean. "
+        )
+    return ""
 
 
 def _rewrite(code: str) -> str:

@@ -28,6 +28,7 @@ from jitgrad.ops.memory_formats import check_memory_format
 from jitgrad.ops.movement import SUM, broadcast_to
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import move, placing
+from jitgrad.ops.python_data import array_from
 from jitgrad.ops.rounding import floor
 
 
@@ -80,38 +81,6 @@ COPY = define(
 
 
 # --- from data ---------------------------------------------------------------------------------------------------
-
-
-def _holds_numpy(data: Any) -> bool:
-    """Whether nested sequences hold anything that has a dtype of its own."""
-    if isinstance(data, (list, tuple)):
-        return any(map(_holds_numpy, data))
-    return hasattr(data, "dtype")
-
-
-def array_from(what: str, data: Any) -> np.ndarray[Any, Any]:
-    """Python data as an array: floats in the default dtype, complex numbers in its complex one, ints in int64; arrays keep
-    their dtype."""
-    array = exact_array(what, data)
-    if array.dtype.kind in "fc" and not isinstance(data, (np.ndarray, np.generic)) and not _holds_numpy(data):
-        default = get_default_dtype()
-        array = array.astype(complex_dtype_of(default) if array.dtype.kind == "c" else default)
-    return array
-
-
-def exact_array(what: str, data: Any) -> np.ndarray[Any, Any]:
-    """Python data as an array: floats in float64, ints in int64; arrays keep their dtype.
-
-    Raises:
-        OperandError: ``data`` has no shape.
-        DtypeError: the array has a dtype that tensors cannot have.
-    """
-    try:
-        array = np.asarray(data)
-    except (ValueError, TypeError) as error:
-        raise OperandError(f"{what}: cannot make a tensor of {type(data).__name__}: {error}") from None
-    check_supported(what, array.dtype)
-    return array
 
 
 def _finish(out: Tensor, dtype: Any, what: str, requires_grad: bool) -> Tensor:

@@ -16,12 +16,13 @@ from jitgrad.core.storage import Lineage
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import ADD, DIVIDE, MULTIPLY, SUBTRACT, add, astype, divide, multiply, subtract
 from jitgrad.ops.comparison import where
-from jitgrad.ops.creation import clone, exact_array
+from jitgrad.ops.creation import clone
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.indexing import INDEX_PUT, INDEX_PUT_ADD, PUT_SLICE, as_constant
 from jitgrad.ops.movement import SLICE, broadcast_to, expand_dims, reshape, shape_with_ones, slice, squeeze
 from jitgrad.ops.operand import Operand, apply, is_number
 from jitgrad.ops.placement import beside
+from jitgrad.ops.python_data import exact_array
 from jitgrad.ops.quick_writes import copied, filled, updated, written_at
 from jitgrad.ops.subscript import (
     Subscript,

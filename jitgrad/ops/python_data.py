@@ -1,0 +1,47 @@
+"""Numbers, lists and tuples of Python as arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import complex_dtype_of
+from jitgrad.core.config import get_default_dtype
+from jitgrad.core.errors import OperandError, TracedValueError
+from jitgrad.core.tensor import check_supported
+
+
+def _holds_numpy(data: Any) -> bool:
+    """Whether nested sequences hold anything that has a dtype of its own."""
+    if isinstance(data, (list, tuple)):
+        return any(map(_holds_numpy, data))
+    return hasattr(data, "dtype")
+
+
+def array_from(what: str, data: Any) -> np.ndarray[Any, Any]:
+    """Python data as an array: floats in the default dtype, complex numbers in its complex one, ints in int64; arrays keep
+    their dtype."""
+    array = exact_array(what, data)
+    if array.dtype.kind in "fc" and not isinstance(data, (np.ndarray, np.generic)) and not _holds_numpy(data):
+        default = get_default_dtype()
+        array = array.astype(complex_dtype_of(default) if array.dtype.kind == "c" else default)
+    return array
+
+
+def exact_array(what: str, data: Any) -> np.ndarray[Any, Any]:
+    """Python data as an array: floats in float64, ints in int64; arrays keep their dtype.
+
+    Raises:
+        OperandError: ``data`` has no shape.
+        DtypeError: the array has a dtype that tensors cannot have.
+    """
+    try:
+        array = np.asarray(data)
+    except TracedValueError as error:
+        holder = f"a {type(data).__name__} that holds tensors"
+        raise TracedValueError(f"{what} of {holder}: jitgrad.stack joins them. {error}") from None
+    except (ValueError, TypeError) as error:
+        raise OperandError(f"{what}: cannot make a tensor of {type(data).__name__}: {error}") from None
+    check_supported(what, array.dtype)
+    return array
