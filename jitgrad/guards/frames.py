@@ -23,6 +23,7 @@ from jitgrad.guards.opcodes_flow import handlers
 from jitgrad.guards.part_of import MadeFunction
 from jitgrad.guards.reads import Reads
 from jitgrad.guards.shadow import ShadowFrame
+from jitgrad.guards.tracing_turns import begin_turn, end_turn
 
 Tracer = Callable[[FrameType, str, Any], Any]
 
@@ -58,6 +59,7 @@ class Observer:
         self._codes: dict[Any, _Following] = dict.fromkeys(collector, _Following.NEVER)
 
     def __enter__(self) -> Observer:
+        begin_turn()
         self._previous = cast("Tracer | None", sys.gettrace())
         sys._getframe().f_trace_opcodes = True  # Python 3.12 reports opcodes only if it knew of one such frame before
         sys.settrace(self._on_call)
@@ -66,6 +68,7 @@ class Observer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         sys.settrace(self._previous)
         self._shadows.clear()
+        end_turn()
 
     def _on_call(self, frame: FrameType, event: str, arg: Any) -> Any:
         other = self._previous(frame, event, arg) if self._previous is not None else None

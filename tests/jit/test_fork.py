@@ -1,4 +1,4 @@
-"""A child that is forked while other threads trace and compile can call compiled functions."""
+"""Threads may trace and compile at once, and a child that is forked meanwhile can call compiled functions."""
 
 from __future__ import annotations
 
@@ -68,6 +68,33 @@ def test_a_child_of_a_process_that_is_compiling_can_compile_and_run(backend: str
 
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT], env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+THREADS = """
+import threading
+import jitgrad as jg
+
+def trace_often():
+    for k in range(40):
+        jg.jit(lambda x: jg.exp(x) * jg.sin(x * k) + x.sum())(jg.arange(5.0))
+
+threads = [threading.Thread(target=trace_often) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_threads_that_trace_at_once_do_not_crash_python(tmp_path) -> None:
+    """Python 3.12 did, where `sys.settrace` of several threads rewrites the same bytecode."""
+    env = dict(os.environ, JITGRAD_BACKEND="python", JITGRAD_CACHE_DIR=str(tmp_path))
+
+    run = subprocess.run(
+        [sys.executable, "-c", THREADS], env=env, capture_output=True, text=True, timeout=300, check=False
     )
 
     assert run.returncode == 0, run.stdout + run.stderr
