@@ -19,12 +19,13 @@ class Compilation(Generic[_T]):
     """What a thread for LLVM makes."""
 
     def __init__(self, make: Callable[[], _T]) -> None:
-        self._make = make
+        self._make: Callable[[], _T] | None = make
         self._made = Event()
         self._outcome: _T | BaseException | None = None
 
     def run(self) -> None:
         """Make it; what the compiler raises is raised by `result`."""
+        assert self._make is not None
         try:
             self._outcome = self._make()
         except BaseException as error:
@@ -35,6 +36,8 @@ class Compilation(Generic[_T]):
         """The result; waits for it, and raises what the compiler raised."""
         if self._outcome is None:  # else without the lock of the event, which another thread may hold in a fork
             self._made.wait()
+        with LLVM_LOCK:
+            self._make = None  # with the lock, finalizers do not wait for threads that write object code
         if isinstance(self._outcome, BaseException):
             raise self._outcome
         assert self._outcome is not None

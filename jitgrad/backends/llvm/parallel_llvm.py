@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Iterator
+from functools import cache
 from threading import Event, RLock, get_ident
 from typing import Any, ClassVar
 
@@ -35,9 +36,31 @@ def _without_lock(name: str) -> Any:
     return getattr(function, "_cfn", function)
 
 
+@cache
+def _short(name: str) -> Any:
+    """The C function ``name`` of llvmlite, which takes no lock and keeps the GIL.
+
+    A thread that releases the GIL waits up to 5 ms to get it back from one that runs Python.
+    """
+    library = binding.ffi.lib
+    function = getattr(ctypes.PyDLL(library._name, handle=library._handle), name)
+    function.argtypes, function.restype = getattr(library, name).argtypes, getattr(library, name).restype
+    return function
+
+
 def optimize_module(passes: Any, module: Any, builder: Any) -> None:
     """Run a module pass manager; ``module`` has a context that no other thread uses meanwhile."""
     _without_lock("LLVMPY_RunNewModulePassManager")(passes, module, builder)
+
+
+def printed(module: Any) -> str:
+    """The text of ``module``, as its ``__str__`` gives it."""
+    text = ctypes.c_char_p()
+    _short("LLVMPY_PrintModuleToString")(module, ctypes.byref(text))
+    try:
+        return (text.value or b"").decode()
+    finally:
+        _short("LLVMPY_DisposeString")(text)
 
 
 def emit_object(machine: Any, module: Any) -> bytes:
@@ -45,17 +68,15 @@ def emit_object(machine: Any, module: Any) -> bytes:
 
     No other thread uses ``machine`` or the context of ``module`` meanwhile.
     """
-    error = binding.ffi.OutputString()
+    error = ctypes.c_char_p()
     with without_strength_reduction():
-        memory = _without_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, error)
-    with LLVM_LOCK, error:
-        if not memory:
-            raise RuntimeError(str(error))
-        start, size = binding.ffi.lib.LLVMPY_GetBufferStart(memory), binding.ffi.lib.LLVMPY_GetBufferSize(memory)
-        try:
-            return ctypes.string_at(start, size)
-        finally:
-            binding.ffi.lib.LLVMPY_DisposeMemoryBuffer(memory)
+        memory = _without_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, ctypes.byref(error))
+    if not memory:
+        raise RuntimeError((error.value or b"").decode())
+    try:
+        return ctypes.string_at(_short("LLVMPY_GetBufferStart")(memory), _short("LLVMPY_GetBufferSize")(memory))
+    finally:
+        _short("LLVMPY_DisposeMemoryBuffer")(memory)
 
 
 class _Writing:
@@ -119,7 +140,7 @@ def _nothing() -> None:
 
 
 def _disable_strength_reduction(disabled: str) -> None:
-    _without_lock("LLVMPY_SetCommandLine")(b"jitgrad", _LOOP_STRENGTH_REDUCTION.format(disabled).encode())
+    _short("LLVMPY_SetCommandLine")(b"jitgrad", _LOOP_STRENGTH_REDUCTION.format(disabled).encode())
 
 
 def skips_strength_reduction() -> bool:

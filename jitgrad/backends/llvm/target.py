@@ -18,11 +18,19 @@ from llvmlite import binding
 
 from jitgrad.backends.llvm import code_symbols, compile_threads, nontemporal
 from jitgrad.backends.llvm.compile_threads import Compilation
-from jitgrad.backends.llvm.parallel_llvm import LLVM_LOCK, emit_object, for_x86, optimize_module, without_strength_reduction
+from jitgrad.backends.llvm.parallel_llvm import (
+    LLVM_LOCK,
+    emit_object,
+    for_x86,
+    optimize_module,
+    printed,
+    without_strength_reduction,
+)
 from jitgrad.core.errors import BackendError
 
 _INLINE_EVERYTHING = 100_000  # a call left in a loop costs its vectorisation
 _ABSOLUTE_ADDRESS = re.compile(r"inttoptr \(i64 -?\d")  # of this process, as a number
+_DECLARED = re.compile(r'^(?:declare .*?|(?=.* = extern(?:al|_weak) ))@(?:"([^"]+)"|([-\w$.]+))', re.MULTILINE)
 _PROVIDED: dict[str, tuple[Any, int]] = {}  # engines, which own memory, and addresses of functions
 # LLVM's lightest pipeline took three times as long for control code, which runs as fast with these. llvmlite 0.44 lacks some.
 _CONTROL_PASSES = tuple(
@@ -127,20 +135,35 @@ def optimize(text: str, linked: Sequence[str], keep: str, control: bool = False)
         BackendError: if the IR is malformed.
     """
     with LLVM_LOCK:
-        return _optimize(text, linked, keep, control)[0]
+        return _Job(text, linked, keep, control).optimized()
 
 
-def _optimize(text: str, linked: Sequence[str], keep: str, control: bool) -> tuple[Any, Any]:
-    """`optimize` and the target machine, for threads that hold `LLVM_LOCK` or not: the module has its own context."""
-    with LLVM_LOCK:
-        machine, context = _new_machine(), binding.create_context()
-        module = _parsed(text, linked, keep, context)
-        passes, builder = _passes(machine, control)
-    optimize_module(passes, module, builder)
-    if nontemporal.has_marks(text):
+class _Job:
+    """A module in a context of its own, and what compiles it.
+
+    Threads for LLVM get it ready made: each of the many short calls that make it releases the GIL, which they would wait
+    for.
+    """
+
+    def __init__(self, text: str, linked: Sequence[str], keep: str, control: bool = False) -> None:
+        self.has_marks: bool = nontemporal.has_marks(text)
         with LLVM_LOCK:
-            module = binding.parse_assembly(nontemporal.unmark_stores(str(module)), context)
-    return module, machine
+            self.machine, self.context = _new_machine(), binding.create_context()
+            self.module = _parsed(text, linked, keep, self.context)
+            self.passes, self.builder = _passes(self.machine, control)
+
+    def optimized(self) -> Any:
+        optimize_module(self.passes, self.module, self.builder)
+        if self.has_marks:
+            with LLVM_LOCK:
+                self.module = binding.parse_assembly(nontemporal.unmark_stores(printed(self.module)), self.context)
+        return self.module
+
+    def run(self) -> CompiledModule:
+        module = self.optimized()
+        text = printed(module)
+        raises, absolute = ".const.picklebuf." in text, _ABSOLUTE_ADDRESS.search(text) is not None
+        return CompiledModule(emit_object(self.machine, module), module, raises, externals(text), absolute)
 
 
 def _parsed(text: str, linked: Sequence[str], keep: str, context: Any) -> Any:
@@ -178,16 +201,7 @@ def compile_aside(text: str, linked: Sequence[str], keep: str, control: bool = F
     """`optimize` and `emit` in a thread for LLVM; the result raises BackendError."""
     for answer in (platform, cpu, features, vector_bits, has_fma):
         answer()  # cached now, because a later call would wait for this kernel
-    return compile_threads.start_compiling(lambda: _make(text, linked, keep, control))
-
-
-def _make(text: str, linked: Sequence[str], keep: str, control: bool = False) -> CompiledModule:
-    module, machine = _optimize(text, linked, keep, control)
-    with LLVM_LOCK:
-        optimised = str(module)
-        undefined = externals(module)
-    raises, absolute = ".const.picklebuf." in optimised, _ABSOLUTE_ADDRESS.search(optimised) is not None
-    return CompiledModule(emit_object(machine, module), module, raises, undefined, absolute)
+    return compile_threads.start_compiling(_Job(text, linked, keep, control).run)
 
 
 def emit(module: Any) -> bytes:
@@ -202,11 +216,10 @@ def assembly(module: Any) -> str:
         return str(target_machine().emit_assembly(module))
 
 
-def externals(module: Any) -> tuple[str, ...]:
-    """Undefined symbols of the module: C library functions such as ``fmodf``."""
-    symbols = (*module.functions, *module.global_variables)
-    names = (s.name for s in symbols if s.is_declaration)
-    return tuple(sorted(name for name in names if not name.startswith("llvm.")))
+def externals(text: str) -> tuple[str, ...]:
+    """Undefined symbols of a module's text: C library functions such as ``fmodf``."""
+    names = (quoted or plain for quoted, plain in _DECLARED.findall(text))
+    return tuple(sorted({name for name in names if not name.startswith("llvm.")}))
 
 
 def resolvable(names: Sequence[str]) -> bool:

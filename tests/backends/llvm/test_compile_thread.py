@@ -35,8 +35,8 @@ def twice(code: CodeObject) -> list[float]:
 
 def test_whoever_needs_the_address_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
-    make = target._make
-    monkeypatch.setattr(target, "_make", lambda *given: release.wait(30) and make(*given))
+    run = target._Job.run
+    monkeypatch.setattr(target._Job, "run", lambda job: release.wait(30) and run(job))
 
     code = handed_out()
     assert code._loaded is None
@@ -139,11 +139,17 @@ def test_two_kernels_compile_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -
 
 def test_object_code_does_not_depend_on_what_else_compiles() -> None:
     texts = [source_to_llvm(LONG_LOOP.replace("] +", f"] {op}"), "kernel", ["f32*", "f32*", "i64"], {}, 256) for op in "+-*/"]
-    alone = [target._make(*text, "kernel").object_code for text in texts]
+    alone = [target._Job(*text, "kernel").run().object_code for text in texts]
 
     at_once = [target.compile_aside(*text, "kernel") for text in texts]
 
     assert [compilation.result().object_code for compilation in at_once] == alone
+
+
+def test_functions_and_variables_that_a_module_lacks() -> None:
+    text = 'declare double @fmod(double)\ndeclare void @"a b"()\n@x = external global i8\n@y = internal global i8 0\n'
+
+    assert target.externals(text + "declare i64 @llvm.abs(i64)\n  call void @called()\n") == ("a b", "fmod", "x")
 
 
 @pytest.mark.skipif(not parallel_llvm.skips_strength_reduction(), reason="sets no option")
