@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,7 +167,7 @@ class Look:
 
     def _usual(self, moves: np.ndarray[Any, Any]) -> Any:
         """How far elements like those that are examined move."""
-        return np.median(moves) if self._thin is None else np.quantile(moves, max(0.5, 1.0 - self._thin))
+        return _quantile(moves, 0.5 if self._thin is None else max(0.5, 1.0 - self._thin))
 
     @property
     def remaining(self) -> int:
@@ -184,6 +185,15 @@ class Look:
             left = np.sort(left[np.argsort((self._budgets - self._apart)[left])[:_KEPT]])
         assert self._recorded is not None
         return Doubt(self.everything[left], 1.0, self._budgets[left], self._recorded[left])
+
+
+def _quantile(x: np.ndarray[Any, Any], share: float) -> float:
+    """`np.quantile`, which imports NumPy's masked arrays."""
+    place = share * (x.size - 1)
+    below, above = int(place), min(int(place) + 1, x.size - 1)
+    parts = np.partition(x.ravel(), (below, above, x.size - 1))
+    a, b = float(parts[below]), float(parts[above])
+    return math.nan if np.isnan(parts[-1]) else a if a == b else a + (b - a) * (place - below)
 
 
 def last_rounding(eager: np.ndarray[Any, Any]) -> Any:

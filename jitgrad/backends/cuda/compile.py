@@ -62,7 +62,7 @@ def compile_source(
     """
     with importing:
         from jitgrad.backends.cuda import device_functions, ptx, translate
-        from jitgrad.backends.llvm.target import LLVM_LOCK
+        from jitgrad.backends.llvm.parallel_llvm import LLVM_LOCK
 
     with LLVM_LOCK:
         machine = ptx.machine(ptx_version(Capability(*capability), ptx.llvm_version()))

@@ -28,6 +28,7 @@ from jitgrad.backends.llvm.argument_unpacking import unpacking_entry
 from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
 from jitgrad.backends.llvm.casts import emit_cast
 from jitgrad.backends.llvm.ir_builder import WORD, word
+from jitgrad.backends.llvm.syntax_nodes import nodes_in
 from jitgrad.backends.llvm.types import I64, DialectFunction, DialectTypeError, TypedValue, number
 from jitgrad.core.errors import BackendError
 
@@ -85,7 +86,7 @@ def translate(source: str, entry: str, library: Mapping[str, IntFunction]) -> st
     tree = ast.parse(source)
     module = ir.Module(name=entry)
     definitions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    called = Counter(n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+    called = Counter(n.func.id for n in nodes_in(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
     functions = {name: _declared(module, f"{entry}.{name}", node, called[name]) for name, node in definitions.items()}
     own: dict[str, IntFunction] = {name: partial(_called, function) for name, function in functions.items()}
     names: dict[str, DialectFunction] = {name: partial(_on_ints, f) for name, f in {**INT_FUNCTIONS, **library, **own}.items()}
@@ -101,7 +102,7 @@ def translate(source: str, entry: str, library: Mapping[str, IntFunction]) -> st
 
 
 def _declared(module: Any, name: str, node: ast.FunctionDef, calls: int) -> Any:
-    gives = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(node))
+    gives = any(isinstance(n, ast.Return) and n.value is not None for n in nodes_in(node))
     type_ = ir.FunctionType(WORD if gives else ir.VoidType(), [WORD] * len(node.args.args))
     function = ir.Function(module, type_, name)
     function.linkage = "internal"

@@ -19,6 +19,7 @@ from llvmlite import ir
 from jitgrad.backends.llvm import block_products, intrinsics, nontemporal, parallel_loops, target, transpose
 from jitgrad.backends.llvm.argument_unpacking import unpacking_entry
 from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
+from jitgrad.backends.llvm.syntax_nodes import nodes_in
 from jitgrad.backends.llvm.types import I64, IN_MEMORY, NUMBERS, IRType, PointerType, TypedValue
 from jitgrad.backends.llvm.unroll import USUAL, unroll_factor
 from jitgrad.compiler.gc_paused import gc_paused
@@ -178,5 +179,5 @@ class _Hints:
 
 def _is_innermost(loop: ast.For | ast.While) -> bool:
     """Whether ``loop`` computes something, and has no other in it."""
-    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    nodes = nodes_in(*loop.body)
     return isinstance(loop, ast.For) and not any(isinstance(n, (ast.For, ast.While)) for n in nodes)

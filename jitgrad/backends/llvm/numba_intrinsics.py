@@ -21,7 +21,7 @@ from jitgrad.backends.llvm.kernel_frontend import parameter_type
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
 from jitgrad.backends.llvm.memory_access import emit_load, emit_store
 from jitgrad.backends.llvm.numba_function import NUMBA_TYPES
-from jitgrad.backends.llvm.target import LLVM_LOCK
+from jitgrad.backends.llvm.parallel_llvm import LLVM_LOCK
 from jitgrad.backends.llvm.types import I64, U16, DialectFunction, IRType, PointerType, ScalarType, TypedValue
 
 _SCALARS = {numba_type: ScalarType(name) for name, numba_type in NUMBA_TYPES.items()}

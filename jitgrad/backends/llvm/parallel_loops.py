@@ -15,6 +15,8 @@ from typing import Any
 
 from llvmlite import ir
 
+from jitgrad.backends.llvm.syntax_nodes import names_in, nodes_in
+
 _GROUP = "accesses of parallel loops"
 _GROUP_NODE = re.compile(rf'^(!\d+) = !\{{ !"{_GROUP}" \}}$', re.MULTILINE)
 _NONTEMPORAL_STORE = "stream"
@@ -45,11 +47,11 @@ def parallel_loops(entry: ast.FunctionDef, pointers: Iterable[str]) -> frozenset
     Args:
         pointers: the parameters that are pointers.
     """
-    nodes = list(ast.walk(entry))
+    nodes = nodes_in(entry)
     roots = _roots(nodes, pointers)
     if any(_called(node) == _NONTEMPORAL_STORE for node in nodes):
         return frozenset()
-    if any(isinstance(node, ast.Assign) and _hands_on(node.value, roots) for node in nodes):
+    if _hands_on(nodes_in(*(node.value for node in nodes if isinstance(node, ast.Assign))), roots):
         return frozenset()  # a pointer with a name that is not followed
     return frozenset(node for node in nodes if isinstance(node, ast.For) and _is_parallel(node, roots))
 
@@ -63,7 +65,7 @@ def _roots(nodes: Iterable[ast.AST], pointers: Iterable[str]) -> Roots:
     for node in nodes:
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.For)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for name in {name for target in targets for name in _names(target, ast.Store)}:
+            for name in names_in(nodes_in(*targets), ast.Store):
                 root = _root(name, node.value, roots) if isinstance(node, ast.Assign) else None
                 roots[name] = root if roots.get(name, root) == root else None
     return roots
@@ -79,25 +81,20 @@ def _root(name: str, value: ast.expr, roots: Roots) -> str | None:
     return None
 
 
-def _names(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, context)}
-
-
-def _hands_on(tree: ast.AST, roots: Roots) -> bool:
-    """Whether a pointer occurs in ``tree`` other than before ``[``, or as the first operand of such calls."""
-    nodes = list(ast.walk(tree))
+def _hands_on(nodes: Sequence[ast.AST], roots: Roots) -> bool:
+    """Whether a pointer occurs among ``nodes`` other than before ``[``, or as the first operand of such calls."""
     plain = {node.value for node in nodes if isinstance(node, ast.Subscript)}
     plain |= {node.args[0] for node in nodes if isinstance(node, ast.Call) and _called(node) in _OF_ADDRESSES}
     return any(isinstance(node, ast.Name) and roots.get(node.id) is not None and node not in plain for node in nodes)
 
 
 def _is_parallel(loop: ast.For, roots: Roots) -> bool:
-    nodes = [node for statement in loop.body for node in ast.walk(statement)]
-    if any(isinstance(node, (ast.For, ast.While)) for node in nodes) or any(_hands_on(s, roots) for s in loop.body):
+    nodes = nodes_in(*loop.body)
+    if any(isinstance(node, (ast.For, ast.While)) for node in nodes) or _hands_on(nodes, roots):
         return False
     elements = list(_elements(nodes, roots))
     variable = loop.target.id if isinstance(loop.target, ast.Name) else ""
-    changing = {name for statement in loop.body for name in _names(statement, ast.Store)}
+    changing = names_in(nodes, ast.Store)
     if variable in changing or not (isinstance(loop.iter, ast.Call) and len(loop.iter.args) < _ARGUMENTS_WITH_STEP):
         return False
     if not all(element is not None and _is_stepwise(element, variable, changing) for element in elements):
@@ -105,7 +102,7 @@ def _is_parallel(loop: ast.For, roots: Roots) -> bool:
     known = [element for element in elements if element is not None]
     written = {element.root for element in known if element.written}
     places = {(e.root, e.name, ast.dump(e.index)): e for e in known if e.root in written}
-    return len(places) == len(written) and all(variable in _names(e.index) for e in places.values())
+    return len(places) == len(written) and all(variable in names_in(nodes_in(e.index)) for e in places.values())
 
 
 def _elements(nodes: Sequence[ast.AST], roots: Roots) -> Iterator[_Element | None]:
@@ -129,9 +126,10 @@ def _is_stepwise(element: _Element, variable: str, changing: set[str]) -> bool:
 
     For other steps LLVM makes loops with checks of their own, which this would change.
     """
-    own = [term for term in _terms(element.index) if variable in _names(term)]
-    calls = any(isinstance(node, (ast.Call, ast.Subscript)) for node in ast.walk(element.index))
-    stays = not changing & ({element.name} | _names(element.index))
+    own = [term for term in _terms(element.index) if variable in names_in(nodes_in(term))]
+    nodes = nodes_in(element.index)
+    calls = any(isinstance(node, (ast.Call, ast.Subscript)) for node in nodes)
+    stays = not changing & ({element.name} | names_in(nodes))
     return stays and not calls and (not own or (len(own) == 1 and isinstance(own[0], ast.Name)))
 
 

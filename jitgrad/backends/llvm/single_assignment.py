@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+
+from jitgrad.backends.llvm.syntax_nodes import names_in, nodes_in
 
 
 def single_assignments(function: ast.FunctionDef) -> frozenset[str]:
@@ -63,18 +65,9 @@ class _Bindings:
                 self._read(node)
 
     def _bind_all(self, target: ast.expr, count: int) -> None:
-        for name in _names(target, ast.Store):
+        for name in names_in(nodes_in(target), ast.Store):
             for _ in range(count):
                 self._bind(name)
 
     def _read(self, node: ast.AST) -> None:
-        self.read_outside.update(name for name in _names(node, ast.Load) if name not in self.visible)
-
-
-def _names(node: ast.AST, context: type[ast.expr_context]) -> Iterator[str]:
-    if isinstance(node, ast.Name):
-        if isinstance(node.ctx, context):
-            yield node.id
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from _names(child, context)
+        self.read_outside |= names_in(nodes_in(node), ast.Load) - self.visible

@@ -5,27 +5,32 @@ Import this module only when a kernel is compiled or loaded: it imports llvmlite
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import hashlib
 import os
 import re
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from threading import Event, Lock, RLock, Thread
-from typing import Any, ClassVar
+from functools import cache
+from typing import Any
 
 from llvmlite import binding
 
-from jitgrad.backends.llvm import code_symbols, nontemporal
+from jitgrad.backends.llvm import code_symbols, compile_threads, nontemporal
+from jitgrad.backends.llvm.compile_threads import Compilation
+from jitgrad.backends.llvm.parallel_llvm import (
+    LLVM_LOCK,
+    emit_object,
+    for_x86,
+    optimize_module,
+    printed,
+    without_strength_reduction,
+)
 from jitgrad.core.errors import BackendError
-from jitgrad.core.fork import pause_at_fork
 
-LLVM_LOCK = RLock()  # LLVM's global context, which llvmlite uses for every module, is not thread safe
 _INLINE_EVERYTHING = 100_000  # a call left in a loop costs its vectorisation
 _ABSOLUTE_ADDRESS = re.compile(r"inttoptr \(i64 -?\d")  # of this process, as a number
+_DECLARED = re.compile(r'^(?:declare .*?|(?=.* = extern(?:al|_weak) ))@(?:"([^"]+)"|([-\w$.]+))', re.MULTILINE)
 _PROVIDED: dict[str, tuple[Any, int]] = {}  # engines, which own memory, and addresses of functions
 # LLVM's lightest pipeline took three times as long for control code, which runs as fast with these. llvmlite 0.44 lacks some.
 _CONTROL_PASSES = tuple(
@@ -33,10 +38,6 @@ _CONTROL_PASSES = tuple(
     for name in ("always_inliner", "global_dead_code_eliminate", "sroa", "instruction_combine", "simplify_cfg")
 )
 _EMPTY = "; an engine needs a module to start with\n"
-# LLVM's loop strength reduction takes half of the time of writing object code. Kernels address arrays by one index,
-# which costs nothing on x86, and are as fast without it.
-_LOOP_STRENGTH_REDUCTION = "-disable-lsr={}"
-_LLVM_WITH_REPEATED_OPTIONS = 20  # older versions may end the process if an option is set twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,100 +55,6 @@ class CompiledModule:
     raises: bool
     externals: tuple[str, ...]
     names_absolute_address: bool
-
-
-class Compilation:
-    """Object code that the thread for LLVM makes."""
-
-    def __init__(self, make: Callable[[], CompiledModule]) -> None:
-        self._make = make
-        self._made = Event()
-        self._outcome: CompiledModule | BaseException | None = None
-
-    def run(self) -> None:
-        """Make it; what the compiler raises is raised by `result`."""
-        try:
-            self._outcome = self._make()
-        except BaseException as error:
-            self._outcome = error
-        self._made.set()
-
-    def result(self) -> CompiledModule:
-        """The object code; waits for it, and raises what the compiler raised."""
-        if self._outcome is None:  # else without the lock of the event, which another thread may hold in a fork
-            self._made.wait()
-        if isinstance(self._outcome, BaseException):
-            raise self._outcome
-        assert self._outcome is not None
-        return self._outcome
-
-
-class _CompileThread:
-    """One thread for LLVM, without the GIL, while others lower kernels or run eager code.
-
-    It ends when there is nothing to do. Executors of the standard library have a lock that every fork takes before
-    `finish`, for which whoever holds one of theirs may wait.
-    """
-
-    starting = Lock()  # held by a fork: nobody starts work
-    lock = Lock()
-    waiting: ClassVar[deque[Compilation]] = deque()
-    thread: ClassVar[Thread | None] = None
-
-    @classmethod
-    def submit(cls, make: Callable[[], CompiledModule]) -> Compilation:
-        compilation = Compilation(make)
-        with cls.starting:
-            try:
-                cls._start(compilation)
-            except RuntimeError:  # an interpreter that shuts down starts no threads
-                cls.thread = None
-                cls._work()
-        return compilation
-
-    @classmethod
-    def _start(cls, compilation: Compilation) -> None:
-        with cls.lock:
-            cls.waiting.append(compilation)
-            if cls.thread is None:
-                cls.thread = Thread(target=cls._work, name="jitgrad.llvm")
-                cls.thread.start()
-
-    @classmethod
-    def _work(cls) -> None:
-        while True:
-            with cls.lock:
-                if not cls.waiting:
-                    cls.thread = None
-                    return
-                compilation = cls.waiting.popleft()
-            compilation.run()
-
-    @classmethod
-    def finish(cls) -> None:
-        """Finish pending work and end the thread; holds the locks until `resume`."""
-        cls.starting.acquire()
-        if (thread := cls.thread) is not None:
-            thread.join()
-        cls.lock.acquire()
-        LLVM_LOCK.acquire()
-        _llvmlite_lock().__enter__()
-
-    @classmethod
-    def resume(cls) -> None:
-        _llvmlite_lock().__exit__(None, None, None)
-        LLVM_LOCK.release()
-        cls.lock.release()
-        cls.starting.release()
-
-
-def _llvmlite_lock() -> Any:
-    """The lock of every call into LLVM; finalizers of modules take it at any time."""
-    return getattr(binding.ffi.lib, "_lock", contextlib.nullcontext())
-
-
-# A child has one thread, and must not inherit locks that others hold.
-pause_at_fork(_CompileThread.finish, _CompileThread.resume)
 
 
 @cache
@@ -199,7 +106,12 @@ def vector_bits() -> int:
 
 @cache
 def target_machine() -> Any:
-    """The target machine all kernels are compiled for: this host, for loading by MCJIT."""
+    """A target machine of this host, for questions about it."""
+    return _new_machine()
+
+
+def _new_machine() -> Any:
+    """The target machine that a kernel is compiled for: this host, for loading by MCJIT. No two threads may use one."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     target = binding.Target.from_triple(binding.get_process_triple())
@@ -223,23 +135,54 @@ def optimize(text: str, linked: Sequence[str], keep: str, control: bool = False)
         BackendError: if the IR is malformed.
     """
     with LLVM_LOCK:
-        machine = target_machine()
-        try:
-            module = binding.parse_assembly(text)
-            for other in linked:
-                module.link_in(binding.parse_assembly(other))
-            module.verify()
-        except RuntimeError as error:
-            raise BackendError(f"malformed LLVM IR for {keep}: {error}") from error
-        for symbol in (*module.functions, *module.global_variables):
-            own = symbol.name == keep or symbol.name.startswith("llvm.")  # LLVM's metadata lists keep their linkage
-            if not symbol.is_declaration and not own:
-                symbol.linkage = "internal"
-        _run_passes(module, machine, control)
-        return binding.parse_assembly(nontemporal.unmark_stores(str(module))) if nontemporal.has_marks(text) else module
+        return _Job(text, linked, keep, control).optimized()
 
 
-def _run_passes(module: Any, machine: Any, control: bool) -> None:
+class _Job:
+    """A module in a context of its own, and what compiles it.
+
+    Threads for LLVM get it ready made: each of the many short calls that make it releases the GIL, which they would wait
+    for.
+    """
+
+    def __init__(self, text: str, linked: Sequence[str], keep: str, control: bool = False) -> None:
+        self.has_marks: bool = nontemporal.has_marks(text)
+        with LLVM_LOCK:
+            self.machine, self.context = _new_machine(), binding.create_context()
+            self.module = _parsed(text, linked, keep, self.context)
+            self.passes, self.builder = _passes(self.machine, control)
+
+    def optimized(self) -> Any:
+        optimize_module(self.passes, self.module, self.builder)
+        if self.has_marks:
+            with LLVM_LOCK:
+                self.module = binding.parse_assembly(nontemporal.unmark_stores(printed(self.module)), self.context)
+        return self.module
+
+    def run(self) -> CompiledModule:
+        module = self.optimized()
+        text = printed(module)
+        raises, absolute = ".const.picklebuf." in text, _ABSOLUTE_ADDRESS.search(text) is not None
+        return CompiledModule(emit_object(self.machine, module), module, raises, externals(text), absolute)
+
+
+def _parsed(text: str, linked: Sequence[str], keep: str, context: Any) -> Any:
+    try:
+        module = binding.parse_assembly(text, context)
+        for other in linked:
+            module.link_in(binding.parse_assembly(other, context))
+        module.verify()
+    except RuntimeError as error:
+        raise BackendError(f"malformed LLVM IR for {keep}: {error}") from error
+    for symbol in (*module.functions, *module.global_variables):
+        own = symbol.name == keep or symbol.name.startswith("llvm.")  # LLVM's metadata lists keep their linkage
+        if not symbol.is_declaration and not own:
+            symbol.linkage = "internal"
+    return module
+
+
+def _passes(machine: Any, control: bool) -> tuple[Any, Any]:
+    """The pass manager, and what it runs with."""
     options = binding.create_pipeline_tuning_options(speed_level=1 if control else 2)
     options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = not control
     options.slp_vectorization = False
@@ -251,65 +194,32 @@ def _run_passes(module: Any, machine: Any, control: bool) -> None:
             getattr(passes, name)()
     else:
         passes = builder.getModulePassManager()
-    passes.run(module, builder)
+    return passes, builder
 
 
-def compile_aside(text: str, linked: Sequence[str], keep: str, control: bool = False) -> Compilation:
-    """`optimize` and `emit` in the thread for LLVM; the result raises BackendError."""
+def compile_aside(text: str, linked: Sequence[str], keep: str, control: bool = False) -> Compilation[CompiledModule]:
+    """`optimize` and `emit` in a thread for LLVM; the result raises BackendError."""
     for answer in (platform, cpu, features, vector_bits, has_fma):
         answer()  # cached now, because a later call would wait for this kernel
-    return _CompileThread.submit(partial(_make, text, linked, keep, control))
-
-
-def _make(text: str, linked: Sequence[str], keep: str, control: bool = False) -> CompiledModule:
-    module = optimize(text, linked, keep, control)
-    with LLVM_LOCK:
-        optimised = str(module)
-        raises, absolute = ".const.picklebuf." in optimised, _ABSOLUTE_ADDRESS.search(optimised) is not None
-        return CompiledModule(emit(module), module, raises, externals(module), absolute)
+    return compile_threads.start_compiling(_Job(text, linked, keep, control).run)
 
 
 def emit(module: Any) -> bytes:
     """Relocatable object code of an optimised module."""
-    with LLVM_LOCK, _without_strength_reduction():
-        return bytes(target_machine().emit_object(module))
-
-
-@contextlib.contextmanager
-def _without_strength_reduction() -> Iterator[None]:
-    """The option holds for the whole process: no one else, such as numba, can compile until it is back."""
-    if not skips_strength_reduction():
-        yield
-        return
-    with _llvmlite_lock():
-        binding.set_option("jitgrad", _LOOP_STRENGTH_REDUCTION.format("true"))
-        try:
-            yield
-        finally:
-            binding.set_option("jitgrad", _LOOP_STRENGTH_REDUCTION.format("false"))
-
-
-def skips_strength_reduction() -> bool:
-    """Whether machine code is written without LLVM's loop strength reduction."""
-    return for_x86() and binding.llvm_version_info[0] >= _LLVM_WITH_REPEATED_OPTIONS
-
-
-def for_x86() -> bool:
-    """Whether the host is an x86 CPU."""
-    return bool(binding.get_process_triple().startswith(("x86_64", "i686", "amd64")))
+    with LLVM_LOCK:
+        return emit_object(_new_machine(), module)
 
 
 def assembly(module: Any) -> str:
     """Assembly text of an optimised module."""
-    with LLVM_LOCK, _without_strength_reduction():
+    with LLVM_LOCK, without_strength_reduction():
         return str(target_machine().emit_assembly(module))
 
 
-def externals(module: Any) -> tuple[str, ...]:
-    """Undefined symbols of the module: C library functions such as ``fmodf``."""
-    symbols = (*module.functions, *module.global_variables)
-    names = (s.name for s in symbols if s.is_declaration)
-    return tuple(sorted(name for name in names if not name.startswith("llvm.")))
+def externals(text: str) -> tuple[str, ...]:
+    """Undefined symbols of a module's text: C library functions such as ``fmodf``."""
+    names = (quoted or plain for quoted, plain in _DECLARED.findall(text))
+    return tuple(sorted({name for name in names if not name.startswith("llvm.")}))
 
 
 def resolvable(names: Sequence[str]) -> bool:

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitgrad.backends.llvm import target
+from jitgrad.backends.llvm import compile_threads, parallel_llvm, target
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code, compile_entry
 from jitgrad.backends.llvm.kernel_frontend import source_to_llvm
 from jitgrad.core.errors import BackendError
 
 pytestmark = pytest.mark.numba
 
+LONG_LOOP = "def kernel(x, y, n, start, stop):\n    for i in range(start, stop):\n        x[i] = y[i + n] + y[i]\n"
 TWICE = "def kernel(x, start, stop):\n    for i in range(start, stop):\n        x[i] = x[i] + x[i]\n"
 
 
@@ -34,8 +35,8 @@ def twice(code: CodeObject) -> list[float]:
 
 def test_whoever_needs_the_address_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
-    make = target._make
-    monkeypatch.setattr(target, "_make", lambda *given: release.wait(30) and make(*given))
+    run = target._Job.run
+    monkeypatch.setattr(target._Job, "run", lambda job: release.wait(30) and run(job))
 
     code = handed_out()
     assert code._loaded is None
@@ -55,7 +56,7 @@ def test_without_threads_the_caller_compiles(monkeypatch: pytest.MonkeyPatch) ->
     def start(self: threading.Thread) -> None:
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
-    monkeypatch.setattr(target, "Thread", type("Closed", (threading.Thread,), {"start": start}))
+    monkeypatch.setattr(compile_threads, "Thread", type("Closed", (threading.Thread,), {"start": start}))
 
     assert twice(handed_out()) == [0.0, 2.0, 4.0, 6.0, 8.0]
 
@@ -124,7 +125,50 @@ def test_code_that_several_threads_ask_for_is_loaded_once() -> None:
     assert len(set(found)) == 1
 
 
-LONG_LOOP = "def kernel(x, y, n, start, stop):\n    for i in range(start, stop):\n        x[i] = y[i + n] + y[i]\n"
+
+@pytest.mark.skipif(compile_threads._thread_limit() < 2, reason="needs two CPUs")
+def test_two_kernels_compile_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each waits inside a call into LLVM until the other is there, too."""
+    both, optimize_module = threading.Barrier(2), target.optimize_module
+    monkeypatch.setattr(target, "optimize_module", lambda *given: both.wait(30) is not None and optimize_module(*given))
+
+    first, second = handed_out(TWICE + "# first\n"), handed_out(TWICE + "# second\n")
+
+    assert twice(first) == twice(second) == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+def test_object_code_does_not_depend_on_what_else_compiles() -> None:
+    texts = [source_to_llvm(LONG_LOOP.replace("] +", f"] {op}"), "kernel", ["f32*", "f32*", "i64"], {}, 256) for op in "+-*/"]
+    alone = [target._Job(*text, "kernel").run().object_code for text in texts]
+
+    at_once = [target.compile_aside(*text, "kernel") for text in texts]
+
+    assert [compilation.result().object_code for compilation in at_once] == alone
+
+
+def test_functions_and_variables_that_a_module_lacks() -> None:
+    text = 'declare double @fmod(double)\ndeclare void @"a b"()\n@x = external global i8\n@y = internal global i8 0\n'
+
+    assert target.externals(text + "declare i64 @llvm.abs(i64)\n  call void @called()\n") == ("a b", "fmod", "x")
+
+
+@pytest.mark.skipif(not parallel_llvm.skips_strength_reduction(), reason="sets no option")
+def test_others_call_llvm_when_no_thread_writes_object_code() -> None:
+    """The option would change their code, too."""
+    called = threading.Event()
+
+    def call() -> None:
+        target.binding.get_default_triple()
+        called.set()
+
+    other = threading.Thread(target=call)
+    with parallel_llvm.without_strength_reduction():
+        other.start()
+        assert not called.wait(0.2)
+        target.binding.get_default_triple()  # as a finalizer in this thread does
+    other.join(30)
+
+    assert called.is_set()
 
 
 def test_strength_reduction_is_off_for_kernels_only() -> None:
@@ -140,7 +184,7 @@ def test_strength_reduction_is_off_for_kernels_only() -> None:
     before, kernel = as_others(), target.emit(module())
 
     assert as_others() == before
-    assert (kernel != before) == target.skips_strength_reduction()
+    assert (kernel != before) == parallel_llvm.skips_strength_reduction()
 
 
 @pytest.mark.parametrize("library", ["thread_pool", "f32"])
