@@ -1,4 +1,4 @@
-"""Finds in advance which backward would fail: through a graph that was freed, or with data that has changed."""
+"""Finds in advance what backward reaches: a graph that was freed, data that has changed, or a leaf."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from jitgrad.core.errors import AutogradError
 from jitgrad.core.tape_node import Edge, Node
+from jitgrad.core.tensor import Tensor
 
 Failure = tuple[int, AutogradError]  # of the node with this sequence number
 
@@ -26,6 +27,12 @@ def broken_histories(starts: Mapping[int, Edge], since: int) -> dict[int, Autogr
         failures[node] = max((f for f in below if f is not None), key=lambda f: f[0], default=None)
     found = {k: failures.get(root) for k, root in roots.items()}
     return {k: failure[1] for k, failure in found.items() if failure is not None}
+
+
+def reaches(roots: Iterable[Node], leaves: Mapping[int, Tensor], since: int) -> Tensor | None:
+    """One of ``leaves``, which are by id, to which backward from ``roots`` gives a gradient."""
+    edges = [edge for node in _reached(roots, since) for edge in node.edges or ()]
+    return next((leaves[id(edge)] for edge in edges if id(edge) in leaves), None)
 
 
 def _reached(roots: Iterable[Node], since: int) -> set[Node]:

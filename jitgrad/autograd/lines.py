@@ -43,6 +43,7 @@ class Recorder:
     tracing = True
     device = "cpu"
     generator_states: tuple[Any, ...] = ()
+    flags = None
 
     def __init__(self) -> None:
         self.steps: list[AppliedOp] = []

@@ -11,6 +11,7 @@ import numpy as np
 from jitgrad.compiler.constant_values import known_contents, missing_value
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.replaced_data import assign_data
+from jitgrad.compiler.requires_grad_flags import RequiresGradFlags
 from jitgrad.compiler.reshape_views import ReshapeViews, View
 from jitgrad.compiler.runtime_number import INT_AVAL, RuntimeNumber, argument_number, check_operands
 from jitgrad.core import traced_constants
@@ -49,6 +50,7 @@ class Trace:
         self.owned: set[Value] = set()
         self.tainted: set[Atom] = set()  # values that depend on a tensor that requires grad
         self.lifted: dict[int, tuple[Any, InputSource, Value]] = {}
+        self.flags: RequiresGradFlags = RequiresGradFlags(self.lifted)
         self.written: dict[int, tuple[Tensor, Value]] = {}
         self.replaced: set[int] = set()  # ids of tensors whose data was assigned: they get other memory
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}

@@ -17,6 +17,7 @@ class Interpreter(Protocol):
     tracing: bool
     device: str  # of what a trace computes
     generator_states: Any  # of generators that a trace draws from
+    flags: Any  # notes which tensors get another `requires_grad`; None: no one asks
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         """The result Tensor(s) of ``op``; operands are Tensors, arrays and Python numbers."""
@@ -66,6 +67,8 @@ class Interpreter(Protocol):
 
 class Untraced:
     """What interpreters that record no trace have in common: no tensor stands for something that is known later."""
+
+    flags = None
 
     def read_grad(self, tensor: Any) -> Any:
         return tensor._grad

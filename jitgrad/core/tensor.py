@@ -204,7 +204,10 @@ class Tensor:
             )
         if not requires_grad and self.grad_fn is not None:
             raise AutogradError("requires_grad_(False) on a result of an op: use .detach() for a copy without history")
-        self._requires_grad = bool(requires_grad)
+        if self._requires_grad is not bool(requires_grad):
+            if (flags := current_interpreter.get().flags) is not None:
+                flags.before_change(self)
+            self._requires_grad = bool(requires_grad)
         return self
 
     @property

@@ -12,6 +12,7 @@ import optree
 from jitgrad.compiler.input_source import SourceKind
 from jitgrad.core.aval import Aval
 from jitgrad.core.device_array import to_host
+from jitgrad.core.tape_node import Node
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.guards.object_state import MISSING
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
@@ -35,6 +36,8 @@ class WrapResults:
                 call.tensors[output] = Tensor(array, Aval(array.shape, array.dtype, weak))
         for output in self._new_leaves():
             call.tensors[output]._requires_grad = True
+        for output, node in self._freed().items():
+            call.tensors[output].grad_fn, call.tensors[output]._requires_grad = node, True
 
     def _weak(self) -> dict[int, bool]:
         """The outputs that become tensors, and whether these are weak."""
@@ -44,10 +47,16 @@ class WrapResults:
     def _new_leaves(self) -> list[int]:
         return [r.output for r in self.traced.results if r.output is not None and r.new_leaf]
 
+    def _freed(self) -> dict[int, Node]:
+        """The outputs from which backward is an error, with the node that raises it, as in eager execution."""
+        return {r.output: r.freed for r in self.traced.results if r.output is not None and r.freed is not None}
+
     def write(self, w: FastCallWriter) -> None:
         self._write_tensors(w)
         for output in self._new_leaves():
             w.line(f"{w.tensors[output]}._requires_grad = True")
+        for output, node in self._freed().items():
+            w.line(f"{w.tensors[output]}.grad_fn, {w.tensors[output]}._requires_grad = {w.constant('H', node)}, True")
 
     def _write_tensors(self, w: FastCallWriter) -> None:
         weak = {output: is_weak for output, is_weak in self._weak().items() if output not in w.tensors}

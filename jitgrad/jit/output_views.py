@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.autograd.broken_history import broken_histories
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.reshape_views import View
 from jitgrad.compiler.tracer import Trace
@@ -16,7 +17,7 @@ from jitgrad.core.context import grad_enabled
 from jitgrad.core.device_array import VIEWS, DeviceArray
 from jitgrad.core.ir import Value
 from jitgrad.core.op import OpDef
-from jitgrad.core.tape_node import record
+from jitgrad.core.tape_node import Node, record
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import detached
 from jitgrad.ops.identity import ALIAS, STOP_GRADIENT
@@ -31,11 +32,12 @@ ViewStep = tuple[OpDef, Mapping[str, Any], Aval]
 class ResultView:
     """The view ops that lead from a tensor of the caller, or a new one, to a result, with the aval after each op.
 
-    ``differentiable``: whether the result has a history if the tensor requires grad.
+    ``differentiable``: whether the result has a history if the tensor requires grad; ``leaf``: it requires grad itself.
     """
 
     steps: tuple[ViewStep, ...]
     differentiable: bool
+    leaf: bool = False
 
     def of(self, x: Tensor) -> Tensor:
         """The result for ``x``, with the history and the storage that eager gives it."""
@@ -47,6 +49,8 @@ class ResultView:
             if self.differentiable:
                 record(op, (x,), attrs, out)
             x = out
+        if self.leaf:
+            x._requires_grad = True
         return x
 
     def write(self, array: np.ndarray[Any, Any], values: Any) -> None:
@@ -125,9 +129,10 @@ class _Family:
             if x is not self.owner and (not flows(x) or (flows(self.owner) and grad_enabled.get())):
                 steps = _steps(views, x)
                 if not _copies_in_eager(self.owner, steps):
-                    found[key] = SharedMemory(self.owner, ResultView(steps, flows(x)), self._reshaped(views, steps, x))
-        shown = [shared.view for shared in found.values()]
-        return found if id(self.owner) in self.members or _overlap(self.owner, shown) else {}
+                    shown = ResultView(steps, flows(x), is_leaf(x))
+                    found[key] = SharedMemory(self.owner, shown, self._reshaped(views, steps, x))
+        every = [shared.view for shared in found.values()]
+        return found if id(self.owner) in self.members or _overlap(self.owner, every) else {}
 
     def _reshaped(self, views: Sequence[View], steps: tuple[ViewStep, ...], x: Tensor) -> Reshaped | None:
         first = next((k for k, view in enumerate(views) if view.op is RESHAPE), None)
@@ -135,7 +140,7 @@ class _Family:
             return None
         key = id(views[first + 1].parent) if first + 1 < len(views) else id(x)
         made = self._made.setdefault(key, ResultView(steps[: first + 1], flows(x)))
-        return Reshaped(self.layout_of, made, ResultView(steps[first + 1 :], flows(x)))
+        return Reshaped(self.layout_of, made, ResultView(steps[first + 1 :], flows(x), is_leaf(x)))
 
 
 def shared_memory(trace: Trace, leaves: Iterable[Any]) -> dict[int, SharedMemory]:
@@ -176,8 +181,19 @@ def _overlap(owner: Tensor, views: Sequence[ResultView]) -> bool:
 
 
 def flows(x: Tensor) -> bool:
-    """Whether gradients flow from the traced ``x``; a history that was freed inside the function leads nowhere."""
-    return x._requires_grad and x.grad_fn is not None and not x.grad_fn.is_used_up
+    """Whether gradients flow from the traced ``x``: not through a history that was freed inside the function."""
+    return x._requires_grad and x.grad_fn is not None and freed_history(x) is None
+
+
+def is_leaf(x: Tensor) -> bool:
+    """Whether the traced ``x`` is a tensor that the function lets collect gradients."""
+    return x._requires_grad and x.grad_fn is None
+
+
+def freed_history(x: Tensor) -> Node | None:
+    """The node of the traced ``x`` if a backward pass has freed what backward from ``x`` would need."""
+    node = x.grad_fn
+    return node if node is not None and node.is_used_up and broken_histories({0: (node, 0)}, 0) else None
 
 
 def _steps(views: Sequence[View], x: Tensor) -> tuple[ViewStep, ...]:
@@ -210,8 +226,8 @@ class SourceViews:
         """How the result ``x`` is a view of a tensor; None: the program computes it.
 
         The program computes copies, views of arrays that are not Tensors, and views of arguments that are copied. It also
-        computes views with a history that a call could not give them: those of a tensor that the function changes without
-        moving its history, and those made in another grad mode.
+        computes views with a history that a call could not give them: those of a tensor that has lost its own in the function,
+        and those made in another grad mode.
         """
         trace = self._trace
         views = trace.views_above(x)
@@ -222,9 +238,9 @@ class SourceViews:
         if (lifted := trace.lifted.get(id(tensor))) is None:
             return None
         _, source, before = lifted
-        changed = trace.current(tensor) is not before
-        has_history = grad_enabled.get() and not (changed and trace.moved.get(id(tensor)) is None)
-        if (x._requires_grad and not has_history) or _copies_in_eager(tensor, steps):
+        lost = trace.current(tensor) is not before and trace.moved.get(id(tensor), tensor) is None
+        has_history = grad_enabled.get() and not lost
+        if (x._requires_grad and not (has_history or is_leaf(x))) or _copies_in_eager(tensor, steps):
             return None
         is_argument = source.kind is SourceKind.ARGUMENT
         shared = source.key not in self._copied if is_argument else source.kind is SourceKind.TENSOR
@@ -240,4 +256,6 @@ class SourceViews:
                 part = ResultView(steps[start : k + 1], made[k]._requires_grad and has_history)
                 through.append(self._reshaped.setdefault(id(made[k]), part))
                 start = k + 1
-        return SourceView(source, tuple(through), ResultView(steps[start:], x._requires_grad))
+        return SourceView(
+            source, tuple(through), ResultView(steps[start:], x._requires_grad and not is_leaf(x), is_leaf(x))
+        )

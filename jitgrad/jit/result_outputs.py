@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from jitgrad.autograd.broken_history import reaches
 from jitgrad.compiler.runtime_number import RuntimeNumber
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.errors import UnguardableError
@@ -15,7 +16,7 @@ from jitgrad.core.ir import Atom, Value
 from jitgrad.core.tape_node import Edge, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.writes import RepeatedStore
-from jitgrad.jit.output_views import SharedMemory, SourceViews, flows, shared_memory
+from jitgrad.jit.output_views import SharedMemory, SourceViews, flows, freed_history, is_leaf, shared_memory
 from jitgrad.jit.records import is_record
 from jitgrad.jit.result_check import ResultParts
 from jitgrad.jit.trace_result import Result
@@ -46,6 +47,7 @@ class ResultOutputs:
         Computed ints become Python numbers again.
         """
         leaves, treedef = self._parts.flatten(result)
+        _check_new_leaves(self._trace, leaves)
         gradients = [grad for _, grad in self._trace.grads.values()]
         self._shared = shared_memory(self._trace, [*leaves, *gradients])
         numbers = _numbers(self._trace, stores, len(leaves))
@@ -75,7 +77,7 @@ class ResultOutputs:
             self._views[id(x)] = view
         if id(x) in self._views:
             return self._views[id(x)]
-        return Result(output=self._tensor(x), weak=x.aval.weak, new_leaf=x._requires_grad and x.grad_fn is None)
+        return Result(output=self._tensor(x), weak=x.aval.weak, new_leaf=is_leaf(x), freed=freed_history(x))
 
     def _view(self, x: Tensor) -> Result | None:
         """The result for a view of a tensor of the caller or of another result."""
@@ -114,6 +116,20 @@ class ResultOutputs:
     def gradient(self, x: Tensor) -> int:
         """The output that becomes the gradient ``x`` of a leaf: that of a result if ``x`` is one, else without history."""
         return self._positions[id(x)] if id(x) in self._positions else self._add(x, self._trace.current(x))
+
+
+def _check_new_leaves(trace: Trace, leaves: Sequence[Any]) -> None:
+    """No result is computed from a leaf that is one, too: gradients of the program go to its inputs alone."""
+    tensors = [x for x in leaves if isinstance(x, Tensor) and type(x._data) is Value and id(x) not in trace.lifted]
+    if not (new := {id(x): x for x in tensors if is_leaf(x)}):
+        return
+    for x in tensors:
+        if x.grad_fn is not None and (leaf := reaches([x.grad_fn], new, trace.since)) is not None:
+            raise UnguardableError(
+                f"@jit function {trace.name!r} returns or stores a new leaf {leaf.aval}, made by requires_grad_(), and a result "
+                f"{x.aval} that {x.grad_fn.origin.full()} computed from it: a compiled program cannot give the gradient to that "
+                "leaf. Call requires_grad_() outside and pass the tensor as an argument, or return only one of the two."
+            )
 
 
 def _numbers(trace: Trace, stores: Sequence[RepeatedStore], count: int) -> frozenset[int]:

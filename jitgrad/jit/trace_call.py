@@ -71,6 +71,7 @@ def trace_call(
     finally:
         environment.restore()
         trace.restore_histories()
+        trace.flags.restore()
         for place, original in originals:
             place.fill(original)
         environment.fill_cached()
@@ -130,16 +131,30 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
     return leaves, tensors
 
 
-def _check_changes(environment: Environment, name: str) -> None:
-    """The function must not change Python state that it reads."""
+def _check_changes(trace: Trace, environment: Environment, call: Call) -> None:
+    """The function must not change Python state that it reads, nor which tensors of its caller require grad."""
+    _check_flags(trace, environment, call)
     if changes := environment.changes():
         listed = "\n  ".join(changes)
         message = (
-            f"@jit function {name!r} changes Python state while it runs; the compiled program would not do that again:"
+            f"@jit function {trace.name!r} changes Python state while it runs; the compiled program would not do that again:"
             f"\n  {listed}"
         )
         places = environment.replaced()
         raise ReplacedTensorsError(message, places) if places else UnguardableError(message)
+
+
+def _check_flags(trace: Trace, environment: Environment, call: Call) -> None:
+    """Arguments and outside tensors require grad after the function as before it."""
+    for tensor, origin in trace.flags.changed():
+        names = {id(t): path for path, t in environment.tensors().items()}
+        _, source, _ = trace.lifted.get(id(tensor), (None, InputSource(SourceKind.TENSOR, tensor), None))
+        raise UnguardableError(
+            f"@jit function {trace.name!r} at {origin.full()} changes requires_grad of "
+            f"{describe_source(names, call.name, source)} {tensor.aval} to {tensor._requires_grad}, and the compiled program "
+            "would not do that again: call requires_grad_() outside of it, set the flag back before it returns, or use "
+            "y = x.detach().requires_grad_()."
+        )
 
 
 def _finish(
@@ -151,7 +166,7 @@ def _finish(
     donated: Sequence[int],
 ) -> TraceResult:
     trace.restore_histories()
-    _check_changes(environment, trace.name)
+    _check_changes(trace, environment, call)
     stores = environment.stores()
     parts = ResultParts(trace.name, environment.existed, [store.value for store in stores])
     copied = {*donated, *(k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor))}

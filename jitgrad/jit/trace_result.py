@@ -12,6 +12,7 @@ import optree
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.core.errors import AutogradError
 from jitgrad.core.ir import Graph
+from jitgrad.core.tape_node import Node
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import Guard
 from jitgrad.guards.writes import RepeatedStore
@@ -50,6 +51,7 @@ class Result:
     output: int | None = None  # of the program, for a new tensor
     weak: bool = False
     new_leaf: bool = False  # the new tensor requires grad
+    freed: Node | None = None  # the history of the new tensor, through which the function has called backward
     source: InputSource | None = None  # of an object that exists before the call
     base: int | None = None  # the output that has the memory of a new tensor which shares it
     through: tuple[ResultView, ...] = ()  # what leads from ``source`` to where ``view`` starts

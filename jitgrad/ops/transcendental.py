@@ -195,10 +195,21 @@ def _integer_power(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:
     return np.power(x, y)
 
 
+def _power(x: Any, y: Any) -> Any:
+    """``x**y`` as C's ``pow`` has it.
+
+    NumPy takes a square root where one exponent 0.5 stands for many elements: of -inf that is NaN, and of -0.0 it is -0.0.
+    """
+    out = np.power(x, y)
+    if out.dtype.kind == "f" and (halves := np.equal(y, 0.5)).any():
+        out = np.where(halves & (x == -np.inf), np.inf, out + np.where(halves, 0.0, -0.0)).astype(out.dtype, copy=False)
+    return out
+
+
 POW = define_elementwise(
     "pow(x, y)",
     scalar="pow(x, y)",
-    eager=np.power,
+    eager=_power,
     dtypes=float_dtype,
     vjp=(_pow_base_gradient, _pow_exponent_gradient),
     domain=("positive", "real"),

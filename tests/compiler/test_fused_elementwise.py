@@ -170,3 +170,16 @@ def test_float_arguments_are_inputs_and_weak() -> None:
     assert first.dtype == second.dtype == np.float32
     np.testing.assert_array_equal(second.numpy(), x.numpy() * np.float32(0.7) + np.float32(0.7))
     assert compiled.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("shapes", [((4,), ()), ((4,), (4,)), ((1, 4), (5, 1)), ((4, 1), (4, 5)), ((4,), (1,))])
+def test_a_power_with_an_exponent_of_one_half_is_that_of_c_wherever_the_exponent_is_broadcast(shapes, dtype):
+    x = jg.tensor(np.array([-np.inf, -0.0, -1.0, 4.0], dtype).reshape(shapes[0]))
+    y = jg.full(shapes[1], 0.5, dtype=dtype)
+    expected = np.broadcast_to(np.array([np.inf, 0.0, np.nan, 2.0], dtype).reshape(shapes[0]), np.broadcast_shapes(*shapes))
+
+    for f in (jg.pow, jg.jit(jg.pow, check="off")):
+        found = f(x, y).numpy()
+        np.testing.assert_array_equal(found, expected)
+        assert not np.signbit(found[found == 0]).any()  # NumPy takes a square root in some of these

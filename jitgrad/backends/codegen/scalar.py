@@ -113,8 +113,22 @@ class _Renderer:
             raise CodegenError(f"op {self.op}: chained comparison {ast.unparse(tree)!r}")
         dtype = self.common(tree.left, tree.comparators[0])
         symbol = _COMPARISONS[type(tree.ops[0])]
+        operands = self.render(tree.left), self.render(tree.comparators[0])
+        if dtype.kind == "f" and all(kind.kind in "iu" for _, kind in operands):
+            return self.compared_exactly(symbol, *operands), np.dtype(np.bool_)
         left, right = self.in_dtype(tree.left, dtype), self.in_dtype(tree.comparators[0], dtype)
         return f"({left} {symbol} {right})", np.dtype(np.bool_)
+
+    def compared_exactly(self, symbol: str, left: tuple[str, Dtype], right: tuple[str, Dtype]) -> str:
+        """A uint64 against a signed integer, of which no float has all values: first by the sign, then as uint64."""
+        if left[1].kind == "i":
+            return self.compared_exactly(_MIRRORED[symbol], right, left)
+        (unsigned, dtype), (signed, signed_dtype) = left, right
+        same_sign = f"({unsigned} {symbol} {cast(signed, signed_dtype, dtype)})"
+        zero = typed(0, signed_dtype)
+        if symbol in (">", ">=", "!="):
+            return f"to_bool(({signed} < {zero}) | {same_sign})"
+        return f"to_bool(({signed} >= {zero}) & {same_sign})"
 
     def on_UnaryOp(self, tree: ast.UnaryOp) -> tuple[str, Dtype]:
         text, dtype = self.render(tree.operand)
@@ -188,6 +202,7 @@ class _Renderer:
 _COMPARISONS: Mapping[type, str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
+_MIRRORED: Mapping[str, str] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _BINARY: Mapping[type, str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/",
     ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
