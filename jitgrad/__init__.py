@@ -303,7 +303,7 @@ Size: type[tuple[_Any, ...]] = tuple  # of a shape
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
 globals()["__all__"] = sorted({
-    "distributions", "fft", "func", "linalg", "nn", "numpy", "optim", "scipy", "utils", *_on_demand.PUBLIC_FUNCTIONS,
+    "distributions", "fft", "func", "linalg", "nn", "numpy", "optim", "scipy", "signal", "utils", *_on_demand.PUBLIC_FUNCTIONS,
     *(name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)),
 })
 
@@ -317,6 +317,32 @@ if _TYPE_CHECKING:
         get_num_threads as get_num_threads, set_flush_denormal as set_flush_denormal, set_num_threads as set_num_threads,
     )
     from jitgrad.scipy import special as special
+    from jitgrad.numpy.torch_calculus import cumulative_trapezoid as cumulative_trapezoid, gradient as gradient
+    from jitgrad.numpy.torch_histograms import histc as histc, histogram as histogram, histogramdd as histogramdd
+    from jitgrad.ops.bessel import i0 as i0
+    from jitgrad.ops.torch_copies import (
+        alias_copy as alias_copy, as_strided_copy as as_strided_copy, detach_copy as detach_copy, diagonal_copy as
+        diagonal_copy, expand_copy as expand_copy, narrow_copy as narrow_copy, permute_copy as permute_copy,
+        select_copy as select_copy, slice_copy as slice_copy, split_copy as split_copy, split_with_sizes_copy as
+        split_with_sizes_copy, squeeze_copy as squeeze_copy, t_copy as t_copy, transpose_copy as transpose_copy,
+        unbind_copy as unbind_copy, unfold_copy as unfold_copy, unsqueeze_copy as unsqueeze_copy, view_as_complex_copy
+        as view_as_complex_copy, view_as_real_copy as view_as_real_copy, view_copy as view_copy,
+    )
+    from jitgrad.ops.torch_creation import (
+        empty_permuted as empty_permuted, empty_strided as empty_strided, frombuffer as frombuffer, scalar_tensor as
+        scalar_tensor,
+    )
+    from jitgrad.ops.torch_selections import (
+        as_strided_scatter as as_strided_scatter, constant_pad_nd as constant_pad_nd, index_reduce as index_reduce,
+        mode as mode, msort as msort, nonzero_static as nonzero_static, put as put, renorm as renorm, split_with_sizes
+        as split_with_sizes, unravel_index as unravel_index, unsafe_split as unsafe_split,
+    )
+    from jitgrad.signal.spectra import istft as istft, stft as stft
+    from jitgrad.signal.torch_windows import (
+        bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window,
+        hann_window as hann_window, kaiser_window as kaiser_window,
+    )
+    from jitgrad import signal as signal
 else:
     __getattr__: _Callable[[str], _Any] = _on_demand.attribute_of(globals(), _raising("jitgrad", _names))
 

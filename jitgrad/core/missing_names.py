@@ -17,7 +17,7 @@ INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "DataParallel": "there is one process and one device",
     "autograd": _DIFFERENTIATE, "jacrev": "it is jitgrad.func.jacrev", "jacfwd": "it is jitgrad.func.jacfwd",
     "GradScaler": "it is jitgrad.amp.GradScaler", "bfloat16": "NumPy has no bfloat16; the floats are 16, 32 and 64 bits",
-    "stft": "take jitgrad.fft.rfft of windows, x.unfold(axis, size, step) * window", "complex32": "use complex64",
+    "complex32": "use complex64",
     "sparse": "there are no sparse tensors; use index_add and take", "sparse_coo_tensor": "use index_add and take",
     "set_default_device": 'pass device="cuda", or move tensors and modules with .to("cuda")',
     "set_default_tensor_type": "use jitgrad.set_default_dtype",

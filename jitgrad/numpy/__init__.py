@@ -62,6 +62,7 @@ from jitgrad.numpy.elementwise import (
 )
 from jitgrad.numpy.histograms import (
     histogram as histogram, histogram2d as histogram2d, histogram_bin_edges as histogram_bin_edges,
+    histogramdd as histogramdd,
 )
 from jitgrad.numpy.in_place import (
     copyto as copyto, fill_diagonal as fill_diagonal, place as place, put as put, put_along_axis as put_along_axis,

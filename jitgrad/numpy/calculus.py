@@ -102,15 +102,17 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     values = tensor_of(y)
     k = normalize_axis("trapezoid", axis, values.ndim)
     n = values.shape[k]
-    if x is None:
-        width: Any = dx
-    else:
-        coordinates = tensor_of(x)
-        vector = coordinates.ndim == 1
-        width = diff(coordinates, axis=-1 if vector else k)
-        width = reshape(width, tuple(-1 if j == k else 1 for j in range(values.ndim))) if vector else width
+    width = dx if x is None else widths(x, values, k)
     total = add(cut(values, k, 1, n), cut(values, k, 0, n - 1)) if n else values
     return reduce.sum(divide(multiply(width, total), 2.0), k)
+
+
+def widths(x: Any, values: Tensor, axis: int) -> Tensor:
+    """The distances along ``axis`` of coordinates ``x``, a vector or one for each of ``values``, to broadcast with these."""
+    coordinates = tensor_of(x)
+    vector = coordinates.ndim == 1
+    width = diff(coordinates, axis=-1 if vector else axis)
+    return reshape(width, tuple(-1 if j == axis else 1 for j in range(values.ndim))) if vector else width
 
 
 @beside_operands

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,8 @@ from jitgrad.ops import creation, reduce
 from jitgrad.ops.arithmetic import add, astype, clip, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, greater_equal, less_equal, logical_and, where
 from jitgrad.ops.indexing import index_add
-from jitgrad.ops.movement import expand_dims, reshape
+from jitgrad.ops.joining import unstack
+from jitgrad.ops.movement import reshape
 from jitgrad.ops.placement import beside_operands
 from jitgrad.ops.sorting import searchsorted
 
@@ -106,16 +109,56 @@ def histogram2d(
     if first.shape != second.shape:
         raise ShapeError(f"histogram2d: x and y must have the same number of elements, got {first.aval} and {second.aval}")
     per_axis = list(bins) if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]
-    spans = [None, None] if range is None else list(range)
-    edges = [histogram_bin_edges(v, b, r) for v, b, r in zip((first, second), per_axis, spans, strict=True)]
-    cells = [_cell(v, e) for v, e in zip((first, second), edges, strict=True)]
-    rows, columns = [e.shape[0] - 1 for e in edges]
-    inside = logical_and(cells[0][1], cells[1][1])
-    amount = astype(_amounts(first, weights), FLOAT64)
-    zeros = creation.full((rows * columns,), 0, dtype=FLOAT64, device=first.device)
-    number = add(multiply(cells[0][0], columns), cells[1][0])
-    counts = reshape(index_add(zeros, 0, number, where(inside, amount, 0.0)), (rows, columns))
-    if density:
-        area = multiply(expand_dims(diff(edges[0]), 1), diff(edges[1]))
-        counts = divide(divide(counts, astype(area, FLOAT64)), reduce.sum(counts))
+    counts, edges = histogramdd([first, second], per_axis, range, density, weights)
     return counts, edges[0], edges[1]
+
+
+@beside_operands
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """How many points lie in each cell, as float64, or the sum of their ``weights``, and the edges of each axis.
+
+    ``sample`` is [points, axes], or a list of the coordinates along each axis. ``bins`` is a number for all axes, or a list
+    of a number or edges for each; ``range`` holds None or (low, high) for each.
+    """
+    columns = _columns(sample)
+    per_axis = list(bins) if isinstance(bins, (list, tuple)) else [bins] * len(columns)
+    spans = [None] * len(columns) if range is None else list(range)
+    if not len(per_axis) == len(spans) == len(columns):
+        raise ArgumentError(f"histogramdd: {len(per_axis)} bins and {len(spans)} ranges for points of {len(columns)} axes")
+    edges = tuple(histogram_bin_edges(v, b, r) for v, b, r in zip(columns, per_axis, spans, strict=True))
+    counts = counts_in_cells(columns, edges, astype(_amounts(columns[0], weights), FLOAT64))
+    return (density_of(counts, edges) if density else counts), edges
+
+
+def _columns(sample: Any) -> list[Tensor]:
+    if isinstance(sample, (list, tuple)):
+        return [ravel(x) for x in sample]
+    points = tensor_of(sample)
+    if points.ndim == 1:
+        return [points]
+    if points.ndim != 2 or not points.shape[1]:
+        raise ShapeError(f"histogramdd: expected points [n, axes], got {points.aval}")
+    return list(unstack(points, 1))
+
+
+def counts_in_cells(columns: Sequence[Tensor], edges: Sequence[Tensor], amount: Tensor) -> Tensor:
+    """The sum of ``amount``, one for each point, in each cell between ``edges``; ``columns`` are the coordinates."""
+    sizes = [e.shape[0] - 1 for e in edges]
+    number: Any = 0
+    inside: Any = True
+    for values, e, size in zip(columns, edges, sizes, strict=True):
+        along, within = _cell(values, e)
+        number, inside = add(multiply(number, size), along), logical_and(inside, within)
+    zeros = creation.full((math.prod(sizes),), 0, dtype=amount.dtype, device=amount.device)
+    none = np.zeros((), amount.dtype)
+    return reshape(index_add(zeros, 0, number, where(inside, amount, none)), tuple(sizes))
+
+
+def density_of(counts: Tensor, edges: Sequence[Tensor]) -> Tensor:
+    """``counts`` over their sum and the size of each cell."""
+    out = divide(counts, reduce.sum(counts))
+    for k, e in enumerate(edges):
+        out = divide(out, reshape(astype(diff(e), out.dtype), (-1, *[1] * (len(edges) - k - 1))))
+    return out

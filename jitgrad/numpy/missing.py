@@ -13,7 +13,7 @@ _LOOP = "write the operation on whole arrays; jg.elementwise makes an op of a fu
 _INSTEAD = {
     "clongdouble": "the widest complex dtype is complex128", "complex256": "the widest complex dtype is complex128",
     "save": _FILES, "savez": _FILES, "savetxt": _FILES, "load": _FILES, "loadtxt": _FILES, "genfromtxt": _FILES,
-    "histogramdd": _FILES, "array2string": _FILES, "array_repr": _FILES, "array_str": _FILES,
+    "array2string": _FILES, "array_repr": _FILES, "array_str": _FILES,
     "asfortranarray": "the memory layout of tensors is not chosen; use asarray",
     "frompyfunc": _LOOP, "nditer": _LOOP,
     "ndenumerate": "iterate over x.detach().numpy()", "ndindex": "use numpy.ndindex, which needs no tensors",

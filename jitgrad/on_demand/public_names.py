@@ -6,23 +6,46 @@ Ops, gradients, modules and optimizers come with ``import jitgrad``. The rest is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, NoReturn
 
+from jitgrad.core.tensor import Tensor
 from jitgrad.on_demand.fresh_import import imported
+from jitgrad.ops.methods import install
+from jitgrad.ops.torch_methods import in_place
 
 # by name, the modules that they are, or are in
 PUBLIC_MODULES: Mapping[str, str] = {
     "distributions": "jitgrad.distributions", "func": "jitgrad.func", "inspect": "jitgrad.inspect",
-    "scipy": "jitgrad.scipy", "special": "jitgrad.scipy.special",
+    "scipy": "jitgrad.scipy", "signal": "jitgrad.signal", "special": "jitgrad.scipy.special",
 }  # fmt: skip
+_FUNCTIONS_OF: Mapping[str, str] = {  # module -> its public functions
+    "jitgrad.inspect": "compare",
+    "jitgrad.batching": "hessian jacobian vmap",
+    "jitgrad.jit.load_ejected": "load_ejected",
+    "jitgrad.runtime.executor.thread_pool": "get_num_threads set_flush_denormal set_num_threads",
+    "jitgrad.signal.torch_windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
+    "jitgrad.numpy.torch_calculus": "cumulative_trapezoid gradient",
+    "jitgrad.numpy.torch_histograms": "histc histogram histogramdd",
+    "jitgrad.ops.bessel": "i0",
+    "jitgrad.ops.torch_copies": "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy "
+    "select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy "
+    "unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy",
+    "jitgrad.ops.torch_creation": "empty_permuted empty_strided frombuffer scalar_tensor",
+    "jitgrad.ops.torch_selections": "as_strided_scatter constant_pad_nd index_reduce mode msort nonzero_static put renorm "
+    "split_with_sizes unravel_index unsafe_split",
+    "jitgrad.signal.spectra": "istft stft",
+}
 PUBLIC_FUNCTIONS: Mapping[str, str] = {
-    "compare": "jitgrad.inspect", "hessian": "jitgrad.batching", "jacobian": "jitgrad.batching", "vmap": "jitgrad.batching",
-    "load_ejected": "jitgrad.jit.load_ejected",
-    "get_num_threads": "jitgrad.runtime.executor.thread_pool",
-    "set_flush_denormal": "jitgrad.runtime.executor.thread_pool",
-    "set_num_threads": "jitgrad.runtime.executor.thread_pool",
-}  # fmt: skip
+    name: module for module, names in _FUNCTIONS_OF.items() for name in names.split()
+}
+# those of them that are methods of Tensor as well, with the tensor as first argument; and of these, those with x.name_()
+_METHODS = (
+    "as_strided_scatter histc histogram i0 index_reduce istft mode msort narrow_copy nonzero_static put renorm split_with_sizes "
+    "stft unsafe_split"
+)
+_IN_PLACE = "i0 index_reduce put renorm"
 
 
 def attribute_of(namespace: dict[str, Any], missing: Callable[[str], NoReturn]) -> Callable[[str], Any]:
@@ -40,6 +63,31 @@ def attribute_of(namespace: dict[str, Any], missing: Callable[[str], NoReturn]) 
         return found
 
     return __getattr__
+
+
+@cache
+def _function(name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = getattr(imported(lambda: import_module(PUBLIC_FUNCTIONS[name])), name)
+    return function
+
+
+@cache
+def _in_place(name: str) -> Callable[..., Any]:
+    return in_place(_function(name))
+
+
+def _method(name: str, function: Callable[[str], Callable[..., Any]], doc: str) -> Callable[..., Any]:
+    """The method that calls what ``function(name)`` imports at the first call."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return function(name)(self, *args, **kwargs)
+
+    method.__doc__ = doc
+    return method
+
+
+install({name: _method(name, _function, f"``jitgrad.{name}`` of this tensor.") for name in _METHODS.split()})
+install({f"{name}_": _method(name, _in_place, f"``{name}`` in place.") for name in _IN_PLACE.split()})
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:

@@ -283,6 +283,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "double": _cast(np.float64),
     "half": _cast(np.float16),
     "byte": _cast(np.uint8),
+    "char": _cast(np.int8),
     "short": _cast(np.int16),
     "int": _cast(np.int32),
     "long": _cast(np.int64),

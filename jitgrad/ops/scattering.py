@@ -64,17 +64,26 @@ def as_strided(x: Operand, size: Sequence[int], stride: Sequence[int], storage_o
         ArgumentError: sizes and strides do not match, or lead out of ``x``.
     """
     flat = flatten(asarray(x))
+    return take(flat, as_constant(strided_places("as_strided", flat.shape[0], size, stride, storage_offset)), 0)
+
+
+def strided_places(what: str, count: int, size: Sequence[int], stride: Sequence[int], offset: int) -> Array:
+    """The positions, among ``count`` elements in a row, of the elements of a strided array.
+
+    Raises:
+        ArgumentError: sizes and strides do not match, or lead out of the row.
+    """
     if len(size) != len(stride):
-        raise ArgumentError(f"as_strided: {len(size)} sizes and {len(stride)} strides: give one stride for each size")
-    places = np.full(tuple(size), int(storage_offset), np.int64)
+        raise ArgumentError(f"{what}: {len(size)} sizes and {len(stride)} strides: give one stride for each size")
+    places = np.full(tuple(size), int(offset), np.int64)
     for k, (n, step) in enumerate(zip(size, stride, strict=True)):
         places += (np.arange(n) * step).reshape((n, *[1] * (len(size) - k - 1)))
-    if places.size and not 0 <= places.min() <= places.max() < flat.shape[0]:
+    if places.size and not 0 <= places.min() <= places.max() < count:
         raise ArgumentError(
-            f"as_strided: size={tuple(size)}, stride={tuple(stride)} and storage_offset={storage_offset} lead out of the "
-            f"{flat.shape[0]} elements of x"
+            f"{what}: size={tuple(size)}, stride={tuple(stride)} and storage_offset={offset} lead out of the {count} elements "
+            "of x"
         )
-    return take(flat, as_constant(places), 0)
+    return places
 
 
 # --- elements ----------------------------------------------------------------------------------------------------
@@ -105,10 +114,14 @@ def index_put(x: Operand, indices: Sequence[Any], values: Operand, accumulate: b
 
 def _extreme(x: Array, index: Array, src: Array, *, axis: int, largest: bool) -> Array:
     out = np.array(x, copy=True)
-    key = tuple(index if k == axis else np.arange(n).reshape([-1 if j == k else 1 for j in range(x.ndim)])
-                for k, n in enumerate(index.shape))  # fmt: skip
-    (np.maximum if largest else np.minimum).at(out, key, src)
+    (np.maximum if largest else np.minimum).at(out, _key(x, index, axis), src)
     return out
+
+
+def _key(x: Array, index: Array, axis: int) -> tuple[Array, ...]:
+    """The positions of ``index`` along ``axis``, and those of its elements along the others."""
+    ranges = (np.arange(n).reshape([-1 if j == k else 1 for j in range(x.ndim)]) for k, n in enumerate(index.shape))
+    return tuple(index if k == axis else along for k, along in enumerate(ranges))
 
 
 def _extreme_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -144,14 +157,55 @@ SCATTER_EXTREME: OpDef = define(
     sample_attrs={"axis": 0, "largest": True},
 )
 
-_REDUCTIONS = ("sum", "mean", "amax", "amin")
+def _product(x: Array, index: Array, src: Array, *, axis: int) -> Array:
+    out = np.array(x, copy=True)
+    np.multiply.at(out, _key(x, index, axis), src)
+    return out
+
+
+def _factors(x: Tensor, index: Tensor, src: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """(the product of the factors of each place that are not 0, how many are 0)."""
+    own, theirs = equal(x, 0), equal(src, 0)
+    rest = apply(SCATTER_PRODUCT, where(own, 1, x), index, where(theirs, 1, src), axis=axis)
+    return rest, scatter_add(astype(own, x.dtype), axis, index, astype(theirs, x.dtype))
+
+
+def _product_of_others(g: Tensor, rest: Tensor, zeros: Tensor, factor: Tensor) -> Tensor:
+    """``g`` times the product of all factors but ``factor``, which no division by 0 makes."""
+    zero = equal(factor, 0)
+    others = where(equal(subtract(zeros, astype(zero, zeros.dtype)), 0), divide(rest, where(zero, 1, factor)), 0)
+    return multiply(g, others)
+
+
+def _product_x_vjp(g: Tensor, _out: Tensor, x: Any, index: Any, src: Any, *, axis: int) -> Tensor:
+    rest, zeros = _factors(x, index, src, axis)
+    return _product_of_others(g, rest, zeros, x)
+
+
+def _product_src_vjp(g: Tensor, _out: Tensor, x: Any, index: Any, src: Any, *, axis: int) -> Tensor:
+    rest, zeros = _factors(x, index, src, axis)
+    at = [gather(y, axis, index) for y in (g, rest, zeros)]
+    return _product_of_others(at[0], at[1], at[2], src)
+
+
+SCATTER_PRODUCT: OpDef = define(
+    "scatter_product(x, index, src, *, axis)",
+    kind=Kind.OPAQUE,
+    eager=_product,
+    abstract=_extreme_aval,
+    vjp=(_product_x_vjp, None, _product_src_vjp),
+    domain=("nonzero", "index", "nonzero"),
+    sample_attrs={"axis": 0},
+)
+
+_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
 @takes_dim(source="src")
 def scatter_reduce(
     x: Operand, axis: int, index: Operand, src: Operand, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """``x`` with the "sum", "mean", "amax" or "amin" of what ``src`` has for each place, as in torch.
+    """``x`` with the "sum", "prod", "mean", "amax" or "amin" of what ``src`` has for each place, as in torch.
 
     ``index`` names places along ``axis`` as :func:`jitgrad.scatter_add` does. Without ``include_self`` the old element
     of a place that gets any does not count. Equal extremes share the gradient.
@@ -169,6 +223,9 @@ def scatter_reduce(
         largest = reduce == "amax"
         base = target if include_self else where(hit, _worst(target, largest), target)
         return apply(SCATTER_EXTREME, base, places, values, axis=k, largest=largest)
+    if reduce == "prod":
+        base = target if include_self else where(hit, 1, target)
+        return apply(SCATTER_PRODUCT, base, places, values, axis=k)
     total = scatter_add(target if include_self else where(hit, 0, target), k, places, values)
     if reduce == "sum":
         return total

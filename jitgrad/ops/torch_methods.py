@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from jitgrad.core.aval import is_differentiable
 from jitgrad.core.context import current_interpreter, grad_enabled
-from jitgrad.core.errors import ArgumentError, DtypeError, MeaningWarning, ShapeError, shown
+from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError, MeaningWarning, ShapeError, TraceError, shown
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
@@ -28,6 +29,7 @@ from jitgrad.ops import (
     reduce,
     scattering,
     torch_arithmetic,
+    torch_creation,
     torch_names,
     triangles,
 )
@@ -158,6 +160,31 @@ def _exponential(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     return assign(self, arithmetic.divide(ELEMENTWISE["log1p"](arithmetic.negative(u)), -lambd))
 
 
+def _geometric(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the numbers of trials, each with probability ``p``, up to the first success: 1, 2, ..."""
+    if not 0 < p < 1:
+        raise ArgumentError(f"geometric_: p must be between 0 and 1, got {p}")
+    with beside(self):
+        u = random.rand(self.shape, dtype=self.dtype if self.dtype.kind == "f" else np.float64, generator=generator)
+    failures = ELEMENTWISE["floor"](arithmetic.divide(ELEMENTWISE["log1p"](arithmetic.negative(u)), math.log1p(-p)))
+    return assign(self, arithmetic.astype(arithmetic.add(failures, 1.0), self.dtype))
+
+
+def _log_normal(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers whose logarithms are normal, of the given mean and standard deviation."""
+    with beside(self):
+        logarithms = random.normal(mean, std, self.shape, dtype=self.dtype, generator=generator)
+    return assign(self, ELEMENTWISE["exp"](logarithms))
+
+
+def _cauchy(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of the Cauchy distribution around ``median``, of the scale ``sigma``."""
+    with beside(self):
+        u = random.rand(self.shape, dtype=self.dtype, generator=generator)
+    turned = ELEMENTWISE["tan"](arithmetic.multiply(arithmetic.subtract(u, 0.5), math.pi))
+    return assign(self, arithmetic.add(arithmetic.multiply(turned, sigma), median))
+
+
 # Elementwise functions with an in-place method (add_, sub_, mul_ and div_ take alpha, and are below).
 _ELEMENTWISE = (
     "abs neg negative reciprocal square sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh "
@@ -195,6 +222,9 @@ IN_PLACE: Mapping[str, Any] = {
     "normal_": _normal,
     "random_": _random,
     "exponential_": _exponential,
+    "geometric_": _geometric,
+    "log_normal_": _log_normal,
+    "cauchy_": _cauchy,
     "uniform_": _uniform,
     "bernoulli_": _bernoulli,
 }
@@ -250,7 +280,60 @@ def _set_data(self: Tensor, new: Any) -> None:
     current_interpreter.get().replace(self, new)
 
 
+_OUT_OF_PLACE = {"resize_": "reshape", "resize_as_": "reshape"}
+
+
+def _reshaping(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The shape of a tensor changed in place: afterwards it is a view of what it was."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if self._requires_grad:
+            raise AutogradError(f"{name} of {self.aval}, which requires grad: its history is that of another shape; assign the "
+                                f"result of {_OUT_OF_PLACE.get(name, name.rstrip('_'))}")  # fmt: skip
+        new = function(creation.detached(self), *args, **kwargs)
+        if current_interpreter.get().tracing:
+            if new.shape != self.shape:
+                raise TraceError(f"{name} of {self.aval} to {new.aval}: @jit keeps the shapes of tensors; assign the result of "
+                                 f"{_OUT_OF_PLACE.get(name, name.rstrip('_'))}")  # fmt: skip
+            return self
+        _set_data(self, new)
+        return self
+
+    method.__doc__ = f"``{name.rstrip('_')}`` in place: this tensor becomes a view of its elements in the new shape."
+    return method
+
+
+def _resized(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    shape = sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+    return torch_creation.resized("resize_", self, shape)
+
+
+def _new_empty_strided(self: Tensor, size: Any, stride: Any, **options: Any) -> Tensor:
+    """Zeros of the shape ``size`` in the dtype of this tensor, and where it is."""
+    with beside(self):
+        return torch_creation.empty_strided(size, stride, **{"dtype": self.dtype, **options})
+
+
 ONLY_IN_TORCH: Mapping[str, Any] = {
+    "new_empty_strided": _new_empty_strided,
+    "sum_to_size": torch_creation.sum_to_size,
+    "resize_": _reshaping("resize_", _resized),
+    "resize_as_": _reshaping("resize_as_", lambda self, other, memory_format=None: _resized(self, other.shape)),
+    "unsqueeze_": _reshaping("unsqueeze_", movement.expand_dims),
+    "squeeze_": _reshaping("squeeze_", method_squeeze),
+    "transpose_": _reshaping("transpose_", movement.transpose),
+    "swapaxes_": _reshaping("swapaxes_", movement.swapaxes),
+    "swapdims_": _reshaping("swapdims_", movement.swapaxes),
+    "t_": _reshaping("t_", torch_names.t),
+    "adjoint": lambda self: _adjoint(movement.matrix_transpose(self)),
+    "is_signed": lambda self: self.dtype.kind in "ifc",
+    "is_same_size": lambda self, other: self.shape == other.shape,
+    "is_conj": lambda self: False,
+    "is_neg": lambda self: False,
+    "is_inference": lambda self: False,
+    "get_device": lambda self: -1 if self.device == "cpu" else self.device.index,
+    "conj_physical": complex_parts.conj,
+    "resolve_neg": lambda self: self,
     "new_zeros": _new(creation.zeros),
     "new_ones": _new(creation.ones),
     "new_empty": _new(creation.empty),

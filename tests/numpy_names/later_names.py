@@ -30,6 +30,8 @@ LATER: list[Case] = [
     case("histogram2d", A[0], B[0], [EDGES, 3], density=True),
     case("histogram2d", A[0], B[0], 3, [(-1.0, 1.0), (0.0, 2.0)]),
     case("histogram2d", A[0], B[0], 3, weights=A[1]), case("histogram2d", F4[0], F4[1], 2),
+    case("histogramdd", C[0], [2, 3, 1, 2]), case("histogramdd", A, 2), case("histogramdd", A[:, :2], [EDGES, 3], density=True),
+    case("histogramdd", [A[0], B[0]], 3, [None, (-1.0, 1.0)], weights=A[1]), case("histogramdd", V, 4),
     *(case(name, n) for name in ("bartlett", "blackman", "hamming", "hanning") for n in (0, 1, 2, 7, 8)),
     case("kaiser", 7, 14.0), case("kaiser", 8, 0.5), case("kaiser", 1, 2.0), case("i0", A),
     case("lexsort", (COUNTS, np.array([1, 0, 1, 0, 1]))), case("lexsort", (V, COUNTS)), case("lexsort", np.stack([V, -V])),

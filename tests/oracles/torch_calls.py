@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import jitgrad as jg
@@ -38,9 +39,15 @@ def _index_first(function: Function) -> Function:
     return lambda weight, index, **keywords: function(index, weight, **keywords)
 
 
+def _filling(name: str) -> Function:
+    """The method that fills in place, of a copy."""
+    return lambda x, *args: getattr(x.clone(), f"{name}_")(*args)
+
+
 # The database calls these through functions of its own, which order the arguments differently.
 REORDERED: Mapping[str, Callable[[], Function]] = {
     "einsum": lambda: lambda operands, equation: jg.einsum(equation, *operands),
+    **{name: partial(_filling, name) for name in ("cauchy", "exponential", "geometric", "log_normal")},
     "linalg.pinv/singular": lambda: lambda x, y: jg.linalg.pinv(x @ y.mT),
     "meshgrid/variadic_tensors": lambda: lambda first, *more, **keywords: jg.meshgrid(first, *more, **keywords),
     "nn.functional.embedding": lambda: _index_first(jg.nn.functional.embedding),

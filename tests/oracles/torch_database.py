@@ -22,7 +22,8 @@ SAMPLES = 60  # of one op and one dtype; spread evenly over those of the databas
 TOLERANCES = {torch.float64: (1e-9, 1e-9), torch.float32: (2e-4, 2e-5), torch.int64: (1e-5, 1e-5)}
 # Of these, only shapes and dtypes can agree.
 RANDOM = frozenset(
-    "bernoulli empty empty_like multinomial new_empty nn.functional.alpha_dropout nn.functional.dropout "
+    "bernoulli cauchy empty empty_like empty_permuted empty_strided exponential geometric "
+    "log_normal multinomial new_empty new_empty_strided nn.functional.alpha_dropout nn.functional.dropout "
     "nn.functional.dropout2d nn.functional.dropout3d nn.functional.feature_alpha_dropout nn.functional.gumbel_softmax "
     "nn.functional.rrelu normal rand_like randint randint_like randn randn_like uniform".split()
 )

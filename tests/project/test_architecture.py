@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -31,6 +32,7 @@ ROOMS = (
     "jitgrad.distributions",
     "jitgrad.utils",
     "jitgrad.numpy",
+    "jitgrad.signal",
     "jitgrad.scipy",
     "jitgrad.testing",
     "jitgrad.guards",
@@ -102,6 +104,7 @@ class Import:
     name: str
     at_top: bool
     by_name: bool = False
+    for_types: bool = False  # only type checkers see it
 
     @property
     def is_heavy(self) -> bool:
@@ -122,13 +125,18 @@ def imported_names(node: ast.AST) -> Iterator[str]:
         yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str))
 
 
+def _is_for_types(node: ast.AST) -> TypeGuard[ast.If]:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id.endswith("TYPE_CHECKING")
+
+
 @cache
 def imports(module: str) -> tuple[Import, ...]:
     """Everything that the file of ``module`` imports, wherever in the file."""
     tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
     top = set(map(id, tree.body))
+    typed = {id(part) for node in tree.body if _is_for_types(node) for part in node.body}
     return tuple(
-        Import(node.lineno, name, id(node) in top, isinstance(node, ast.Call))
+        Import(node.lineno, name, id(node) in top, isinstance(node, ast.Call), id(node) in typed)
         for node in ast.walk(tree)
         if isinstance(node, (ast.Import, ast.ImportFrom, ast.Call))
         for name in imported_names(node)
@@ -166,7 +174,8 @@ def test_imports_are_at_the_top_but_for_heavy_packages(module: str):
     hidden = [
         str(i)
         for i in imports(module)
-        if not i.at_top and not i.by_name and not i.is_heavy and not (own(i.name) and imports_heavy_packages(i.name))
+        if not (i.at_top or i.for_types or i.by_name or i.is_heavy)
+        and not (own(i.name) and imports_heavy_packages(i.name))
     ]
 
     assert not hidden, f"{module}: imports inside functions hide what a file depends on"

@@ -41,15 +41,33 @@ def test_what_few_programs_use_is_imported_at_its_first_use():
     assert "scipy" not in loaded
 
 
-@pytest.mark.parametrize("name", [*PUBLIC_MODULES, *PUBLIC_FUNCTIONS])
-def test_every_public_name_is_imported_at_its_first_use(name: str):
+NAMES_OF: dict[str, list[str]] = {}  # by module
+for _name, _module in {**PUBLIC_MODULES, **PUBLIC_FUNCTIONS}.items():
+    NAMES_OF.setdefault(_module, []).append(_name)
+
+
+@pytest.mark.parametrize("module", NAMES_OF)
+def test_every_public_name_is_imported_at_its_first_use(module: str):
     """As an attribute and by ``from jitgrad import``, whatever was imported before."""
+    names = NAMES_OF[module]
     modules_after(
-        f"import jitgrad as jg\nassert {name!r} in dir(jg) and {name!r} not in vars(jg)\n"
-        f"first = jg.{name}\nassert vars(jg)[{name!r}] is first\n"
-        f"from jitgrad import {name}\nassert {name} is first and jg.jit(lambda x: x)(jg.ones(1)).item() == 1\n"
-        f"assert jg.{name} is first and callable(jg.jit)"
+        f"import jitgrad as jg\nfor name in {names}:\n    assert name in dir(jg) and name not in vars(jg)\n"
+        f"    first = getattr(jg, name)\n    assert vars(jg)[name] is first\n"
+        f"    found = {{}}\n    exec(f'from jitgrad import {{name}}', found)\n    assert found[name] is first\n"
+        f"assert jg.jit(lambda x: x)(jg.ones(1)).item() == 1\n"
+        f"assert jg.{names[-1]} is first and callable(jg.jit)"
     )
+
+
+def test_methods_are_imported_at_their_first_use():
+    loaded = modules_after(
+        "import jitgrad as jg, sys\nassert 'jitgrad.ops.torch_selections' not in sys.modules\n"
+        "assert jg.tensor([2.0, 1.0]).msort().tolist() == [1.0, 2.0]\n"
+        "assert jg.jit(lambda x: x.put(jg.tensor([1]), jg.ones(1)))(jg.zeros(2)).tolist() == [0.0, 1.0]\n"
+        "x = jg.zeros(2)\nassert x.put_(jg.tensor([0]), jg.ones(1)) is x and x.tolist() == [1.0, 0.0]"
+    )
+
+    assert "jitgrad.ops.torch_selections" in loaded
 
 
 def test_modules_are_imported_as_if_nothing_was_running():

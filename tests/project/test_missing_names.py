@@ -11,7 +11,6 @@ import jitgrad as jg
     ("module", "name", "advice"),
     [
         (jg, "compile", "jitgrad.jit"),
-        (jg, "stft", "rfft of windows"),
         (jg, "lax", "loops and branches in Python"),
         (jg, "random", "manual_seed.*PRNGKey.*Generator.*split"),
         (jg, "tree_util", "optree"),
