@@ -27,9 +27,8 @@ from jitgrad.core.references import has_owners
 from jitgrad.core.tape_node import Edge, Node, edge_of, next_sequence
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager import numpy_errors
-from jitgrad.eager.buffer_pool import empty_buffer
+from jitgrad.eager.buffer_pool import is_alone_in_block
 from jitgrad.eager.compositions import CompositionNode
-from jitgrad.eager.large_arrays import LARGE
 from jitgrad.ops.arithmetic import add, conjugated
 
 Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)
@@ -271,7 +270,7 @@ class BackwardPass:
         if not a.ndim:
             out = np.add(a, b, out=...)
         else:
-            out = np.add(a, b) if a.nbytes < LARGE else np.add(a, b, out=empty_buffer(a.shape, a.dtype))
+            out = np.add(a, b)  # in kept memory, if it is large
         self.sums.add(id(out))
         return out
 
@@ -359,8 +358,8 @@ def accumulate(tensor: Tensor, g: Tensor) -> None:
 
 def own_array(held: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """`own` of an array."""
-    alone = has_owners(held) and held[0].base is None and held[0].flags.writeable
-    return held[0] if alone else held[0].copy()
+    alone = has_owners(held) and held[0].flags.writeable and (held[0].base is None or is_alone_in_block(held[0]))
+    return held[0] if alone else numpy_errors.quietly(held[0].copy, "K")
 
 
 def own(held: list[Tensor]) -> Tensor:
@@ -377,8 +376,9 @@ def own(held: list[Tensor]) -> Tensor:
         data[0] = data[0].copy()
     elif isinstance(data[0], np.ndarray):
         # the tensor owns it as well
-        alone = alone and has_owners(data, 1) and data[0].base is None and data[0].flags.writeable
-        data[0] = data[0] if alone else data[0].copy()
+        alone = alone and has_owners(data, 1) and data[0].flags.writeable
+        alone = alone and (data[0].base is None or is_alone_in_block(data[0]))
+        data[0] = data[0] if alone else numpy_errors.quietly(data[0].copy, "K")
     new = Tensor(data[0], g._aval)
     if g._requires_grad:
         new.grad_fn, new._out_index, new._requires_grad = g.grad_fn, g._out_index, True

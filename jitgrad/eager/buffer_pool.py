@@ -240,6 +240,11 @@ class Pool:
         """Whether ``base`` is a block of this pool."""
         return id(base) in self._block_ids
 
+    def is_alone(self, array: np.ndarray[Any, Any]) -> bool:
+        """Whether ``array`` lies in a block of this pool, which nothing else uses."""
+        block = array.base
+        return id(block) in self._block_ids and getrefcount(block) == _IDLE_REFERENCES + 1
+
     def trim(self) -> int:
         """Free every block without references; returns the number of bytes."""
         with self._lock:
@@ -273,5 +278,6 @@ if hasattr(os, "register_at_fork"):  # a child must not inherit a lock of anothe
     )
 empty_buffer: Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]] = POOL.empty
 take_buffer: Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray[Any, Any], int]] = POOL.take
+is_alone_in_block: Callable[[np.ndarray[Any, Any]], bool] = POOL.is_alone
 trim: Callable[[], int] = POOL.trim
 stats: Callable[[], PoolStats] = POOL.stats

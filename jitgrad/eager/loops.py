@@ -19,6 +19,7 @@ from jitgrad.core.dispatch import apply_op
 from jitgrad.core.op import OpDef
 from jitgrad.eager import buffer_pool
 from jitgrad.eager.large_arrays import LARGE, kernels_allowed
+from jitgrad.eager.numpy_errors import keeps_large_arrays
 
 # Compiling a loop takes as long as some thousand small calls; that many elements count as one more call, up to so many.
 _USES = 1000
@@ -98,9 +99,9 @@ def by_loop(
 ) -> Callable[..., np.ndarray[Any, Any]]:
     """``function`` with a result of ``out``, or ``run(ufunc, *arrays, out=...)`` once there is a loop.
 
-    A large result is written to memory of the pool, if it is laid out as NumPy's would be.
+    Where NumPy's memory is not kept, a large result is written to the pool, if it is laid out as NumPy's would be.
     """
-    large, elements = out.nbytes >= LARGE, math.prod(out.shape)
+    large, elements = out.nbytes >= LARGE and not keeps_large_arrays(), math.prod(out.shape)
 
     def call(*arrays: Any) -> Any:
         ufunc = loop.ready(elements)

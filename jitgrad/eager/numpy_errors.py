@@ -1,4 +1,4 @@
-"""NumPy functions without NumPy's warnings about NaN, infinities and division by zero."""
+"""NumPy functions without NumPy's warnings about NaN, infinities and division by zero, in `jitgrad.eager.array_memory`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy._core import umath
+
+from jitgrad.eager.array_memory import keeps_memory, kept_memory, restore_memory
 
 # What np.errstate sets, and a value for it, without an object for each use. Another NumPy may not have them.
 _SETTINGS: ContextVar[Any] = getattr(umath, "_extobj_contextvar", ContextVar("unused"))
@@ -21,21 +23,28 @@ def quietly(function: Callable[..., Any], *arrays: Any, **attrs: Any) -> Any:
     if not KNOWN:
         with np.errstate(all="ignore"):
             return function(*arrays, **attrs)
-    token = _SETTINGS.set(_IGNORING)
+    token, memory = _SETTINGS.set(_IGNORING), kept_memory()
     try:
         return function(*arrays, **attrs)
     finally:
         _SETTINGS.reset(token)
+        if memory is not None:
+            restore_memory(memory)
 
 
-def silence() -> Token[Any] | None:
-    """Switch warnings off until `restore`; None if this NumPy needs np.errstate."""
-    return _SETTINGS.set(_IGNORING) if KNOWN else None
+Silence = tuple[Token[Any], Token[Any] | None]
 
 
-def restore(token: Token[Any]) -> None:
+def silence() -> Silence | None:
+    """Switch warnings off, and kept memory on, until `restore`; None if this NumPy needs np.errstate."""
+    return (_SETTINGS.set(_IGNORING), kept_memory()) if KNOWN else None
+
+
+def restore(tokens: Silence) -> None:
     """Undo `silence`."""
-    _SETTINGS.reset(token)
+    _SETTINGS.reset(tokens[0])
+    if tokens[1] is not None:
+        restore_memory(tokens[1])
 
 
 def _returns_arrays() -> bool:
@@ -50,6 +59,11 @@ RETURNS_ARRAYS: bool = KNOWN and _returns_arrays()
 _quiet = Context()
 _quiet.run(_SETTINGS.set, _IGNORING)
 run_quietly: Callable[..., Any] = _quiet.run  # a call in the context of `quiet_context`
+
+
+def keeps_large_arrays() -> bool:
+    """Whether large results of functions without warnings lie in kept memory."""
+    return RETURNS_ARRAYS and keeps_memory(_quiet)
 
 
 def quiet_context(function: Callable[..., Any], needs_out: bool) -> Callable[..., np.ndarray[Any, Any]]:

@@ -16,7 +16,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import eager_function
 from jitgrad.eager.large_arrays import LARGE
 from jitgrad.eager.loops import by_loop
-from jitgrad.eager.numpy_errors import RETURNS_ARRAYS, quiet_context, run_quietly
+from jitgrad.eager.numpy_errors import RETURNS_ARRAYS, keeps_large_arrays, quiet_context, run_quietly
 from jitgrad.eager.row_reductions import by_row_reduction
 from jitgrad.eager.run import elementwise_function, loop_for, numpy_function, run_with_aval
 
@@ -75,12 +75,11 @@ def _plan(op: OpDef, avals: tuple[Aval, ...], attrs: dict[str, Any], expected: A
 
 
 def plain_function(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any], out: Aval) -> Callable[..., Any] | None:
-    """A function that does nothing but compute ``op`` on small arrays of ``avals`` as they are; None if there is none.
+    """A function that does nothing but compute ``op`` on arrays of ``avals`` as they are; None if there is none.
 
     It reads no context but NumPy's, and takes ``out=...`` if `needs_out`.
     """
-    large = [_nbytes(a) >= LARGE for a in (*avals, out)]
-    if not RETURNS_ARRAYS or (large[-1] if op.kind is Kind.REDUCE else any(large)):
+    if not RETURNS_ARRAYS or (_nbytes(out) >= LARGE and not op.views and not keeps_large_arrays()):
         return None
     if op.kind is not Kind.ELEMENTWISE:
         return None if op.prepare is None else op.prepare(avals, attrs)

@@ -16,6 +16,7 @@ from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.device.cuda_device import CudaDevice, DeviceKernels
+from jitgrad.eager.array_memory import make_handler_by
 from jitgrad.eager.large_arrays import compute_by
 from jitgrad.eager.loops import Loop, make_loops_by
 from jitgrad.eager.row_programs import RowBinder, RowMaker, RowProgram, make_row_kernels_by
@@ -40,6 +41,16 @@ def _row_compiler() -> RowMaker:
     from jitgrad.backends.eager_rows import compile_rows
 
     return compile_rows
+
+
+def _make_handler() -> Any:
+    return imported(_handler_maker)()
+
+
+def _handler_maker() -> Callable[[], Any]:
+    from jitgrad.backends.array_memory import install_handler
+
+    return install_handler
 
 
 def _compute(op: OpDef, function: Callable[..., Any], out: Dtype, arrays: tuple[np.ndarray[Any, Any], ...]) -> Any:
@@ -82,6 +93,7 @@ def _programs_of_ops() -> DeviceKernels:
 
 make_loops_by(_compile_loop)
 make_row_kernels_by(_compile_rows)
+make_handler_by(_make_handler)
 compute_by(_compute)
 capture_rules_by(_capture)
 CudaDevice.kernels = _KernelsOfDevices()

@@ -191,7 +191,8 @@ def basic_part(x: Tensor, s: Subscript) -> Tensor:
 
 
 def _view_steps(shape: Shape, s: Subscript) -> tuple[ViewCall, ...]:
-    steps: list[ViewCall] = [] if s.indices and is_whole(s.slices, shape) else [(SLICE, {"index": s.slices})]
+    more = s.indices or s.dropped or s.added
+    steps: list[ViewCall] = [] if more and is_whole(s.slices, shape) else [(SLICE, {"index": s.slices})]
     steps += [(SQUEEZE, {"axis": s.dropped})] if s.dropped else []
     return (*steps, (EXPAND_DIMS, {"axis": s.added})) if s.added else tuple(steps)
 

@@ -103,7 +103,8 @@ def test_large_arrays_are_computed_in_one_pass_into_the_pool(name: str, made: li
     _check(CASES[name], arrays)
     assert made
     if name == "softmax":
-        assert buffer_pool.POOL.holds(jg.asarray(arrays[0]).softmax(-1).numpy().base)
+        results = [jg.asarray(arrays[0]).softmax(-1) for _ in range(6)]  # the last ones as one line
+        assert buffer_pool.POOL.holds(results[-1].numpy().base)
 
 
 def test_large_temporaries_are_given_up(made: list[RowProgram], monkeypatch: pytest.MonkeyPatch) -> None:
