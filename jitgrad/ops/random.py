@@ -15,6 +15,7 @@ from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import creating_on, creation_device, current_interpreter
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, DtypeError, shown
+from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.device import cuda
 from jitgrad.eager.compositions import composed
@@ -35,13 +36,15 @@ from jitgrad.ops.transcendental import log
 
 _MAX_KINDS = 32  # read-aheads of a generator; each has a window of some 64 KiB
 _other_interpreter = current_interpreter.other
+_drawing = fork_safe_lock()  # from reading a counter to advancing it: no two threads draw the same numbers
 
 
 class Generator:
     """A stream of random numbers (Philox4x32-10), the same eager and compiled, for any number of threads.
 
     ``state`` is a uint64 tensor [key, counter], changed in place by every draw: a compiled function takes it as an
-    input and writes it back, as it does with parameters. Use a generator of its own for each Python thread.
+    input and writes it back, as it does with parameters. Threads that share a generator draw different numbers in
+    eager execution; compiled functions that run at the same time need one each.
     """
 
     _unguarded: ClassVar[tuple[str, ...]] = ("_ahead",)  # compiled functions compute their numbers
@@ -86,36 +89,38 @@ class Generator:
             if (drawn := interpreter.draw(self, shape, per_element)) is not None:
                 return drawn  # type: ignore[no-any-return]
             interpreter.generator_states.append(self.state)
-        drawn = tuple(self._words(shape, k * blocks) for k in range(per_element))
-        with creating_on(None):  # the state stays on the host, wherever the numbers are
-            advance = multiply(iota((2,), None, UINT64), per_element * blocks)  # [0, blocks used]
-        assign(self.state, add(self.state, advance))
+        with _drawing:
+            drawn = tuple(self._words(shape, k * blocks) for k in range(per_element))
+            with creating_on(None):  # the state stays on the host, wherever the numbers are
+                advance = multiply(iota((2,), None, UINT64), per_element * blocks)  # [0, blocks used]
+            assign(self.state, add(self.state, advance))
         return drawn
 
     def _known(self, shape: Shape, kind: NumberKind) -> Tensor | None:
         """The next numbers of a ``kind`` from a window, with the state advanced; None where ops are to compute them."""
-        state = self.state
-        data = state._data
-        if type(data) is not np.ndarray or data.dtype != UINT64 or not data.flags.writeable:
-            return None
-        if _other_interpreter() is not None or creation_device.get() is not None:
-            return None
-        key, counter = data.tolist()
-        count = prod(shape)
-        place = kind if kind.words == 1 else (kind, count)
-        ahead = self._ahead.get(place)
-        if ahead is None:
-            if len(self._ahead) >= _MAX_KINDS:
-                self._ahead.clear()
-            ahead = self._ahead[place] = kind.read_ahead(count)
-        drawn = ahead.take(key, counter, shape, count)
-        if drawn is None:
-            if counter > LAST_COUNTER or count == 0:
+        with _drawing:
+            state = self.state
+            data = state._data
+            if type(data) is not np.ndarray or data.dtype != UINT64 or not data.flags.writeable:
                 return None
-            drawn = kind.draw(key, counter, count).reshape(shape)
-        data[1] = counter + kind.words * ((count + 1) // 2)
-        state._storage.bump()
-        return Tensor(drawn)
+            if _other_interpreter() is not None or creation_device.get() is not None:
+                return None
+            key, counter = data.tolist()
+            count = prod(shape)
+            place = kind if kind.words == 1 else (kind, count)
+            ahead = self._ahead.get(place)
+            if ahead is None:
+                if len(self._ahead) >= _MAX_KINDS:
+                    self._ahead.clear()
+                ahead = self._ahead[place] = kind.read_ahead(count)
+            drawn = ahead.take(key, counter, shape, count)
+            if drawn is None:
+                if counter > LAST_COUNTER or count == 0:
+                    return None
+                drawn = kind.draw(key, counter, count).reshape(shape)
+            data[1] = counter + kind.words * ((count + 1) // 2)
+            state._storage.bump()
+            return Tensor(drawn)
 
     def _words(self, shape: Shape, first_block: int) -> Tensor:
         key, counter = (squeeze(slice(self.state, ((k, 1, 1),)), 0) for k in (0, 1))

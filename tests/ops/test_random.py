@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import threading
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -278,3 +280,22 @@ def test_dropout_gradient_is_zero_where_it_dropped() -> None:
 
     assert x.grad is not None
     np.testing.assert_array_equal(x.grad.numpy(), y.concrete("a test"))
+
+
+def test_threads_that_share_a_generator_draw_different_numbers() -> None:
+    generator, drawn = Generator(0), []
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [
+            threading.Thread(target=lambda: drawn.extend(generator.rand(3).tolist() for _ in range(200))) for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+
+    expected = Generator(0)
+    assert sorted(drawn) == sorted(expected.rand(3).tolist() for _ in range(800))
