@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jitgrad.amp.autocast import autocast, is_autocast_enabled
+from jitgrad.amp.autocast import autocast, custom_bwd, custom_fwd, is_autocast_enabled
 from jitgrad.amp.grad_scaler import GradScaler
 
-__all__ = ["GradScaler", "autocast", "is_autocast_enabled"]
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_enabled"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from jitgrad.amp import autocast as _any_autocast
+from jitgrad.amp import custom_bwd, custom_fwd
 from jitgrad.amp.grad_scaler import GradScaler as _AnyGradScaler
 
-__all__ = ["GradScaler", "autocast"]
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
 class autocast(_any_autocast):  # torch's name

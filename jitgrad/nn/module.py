@@ -186,19 +186,25 @@ class Module:
         """This module and all parts of parts."""
         return (module for _, module in self.named_modules())
 
-    def named_parameters(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """All parameters with dotted names; a shared one once, under its first name."""
-        yield from self._tensors(prefix, lambda module: module._parameter_names, remove_duplicate)
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """All parameters with dotted names; a shared one once, under its first name. Without ``recurse``
+        those of this module alone."""
+        yield from self._tensors(prefix, lambda module: module._parameter_names, recurse, remove_duplicate)
 
-    def named_buffers(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """All buffers with dotted names."""
-        yield from self._tensors(prefix, lambda module: module._buffer_names, remove_duplicate)
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """All buffers with dotted names; without ``recurse`` those of this module alone."""
+        yield from self._tensors(prefix, lambda module: module._buffer_names, recurse, remove_duplicate)
 
     def _tensors(
-        self, prefix: str, names: Callable[[Module], Mapping[str, Any]], remove_duplicate: bool
+        self, prefix: str, names: Callable[[Module], Mapping[str, Any]], recurse: bool, remove_duplicate: bool
     ) -> Iterator[tuple[str, Tensor]]:
         visited: set[int] = set()
-        for path, module in self.named_modules(prefix, remove_duplicate):
+        modules = self.named_modules(prefix, remove_duplicate) if recurse else iter([(prefix, self)])
+        for path, module in modules:
             for name in names(module):
                 tensor = module.__dict__[name]
                 if tensor is None or (remove_duplicate and id(tensor) in visited):
@@ -208,13 +214,11 @@ class Module:
 
     def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
         """All parameters, each once; with ``recurse=False`` those of this module alone."""
-        if not recurse:
-            return (self.__dict__[name] for name in self._parameter_names if self.__dict__[name] is not None)
-        return (tensor for _, tensor in self.named_parameters())
+        return (tensor for _, tensor in self.named_parameters(recurse=recurse))
 
-    def buffers(self) -> Iterator[Tensor]:
-        """All buffers, each once."""
-        return (tensor for _, tensor in self.named_buffers())
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All buffers, each once; with ``recurse=False`` those of this module alone."""
+        return (tensor for _, tensor in self.named_buffers(recurse=recurse))
 
     def apply(self: Self, function: Callable[[Module], Any]) -> Self:
         """Call ``function`` on every part, this module last."""

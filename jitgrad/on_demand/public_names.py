@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from jitgrad.core.tensor import Tensor
 from jitgrad.on_demand.fresh_import import imported
@@ -120,6 +120,9 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         TracedValueError, UnguardableError, MemoryBudgetError: at the first call, naming the line and the remedy.
     """
     return imported(_decorator)(function, **options)
+
+
+jit.__dict__["Final"] = Final  # torch.jit's name: `scale: torch.jit.Final[float]`
 
 
 def _decorator() -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from jitgrad.core.missing_names import Lookup as _Lookup
 from jitgrad.core.missing_names import raising as _raising
 from jitgrad.nn.clipping import clip_grad_norm_, clip_grad_value_
-from jitgrad.optim import lr_scheduler
+from jitgrad.optim import lr_scheduler, swa_utils
 from jitgrad.optim.descent import SGD, Adadelta, Adagrad, RMSprop
 from jitgrad.optim.lbfgs import LBFGS
 from jitgrad.optim.lr_scheduler import (
@@ -44,6 +44,7 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "lr_scheduler",
+    "swa_utils",
 ]
 
 if not _TYPE_CHECKING:

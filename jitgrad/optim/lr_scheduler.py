@@ -16,6 +16,7 @@ from jitgrad.optim.optimizer import Optimizer
 from jitgrad.optim.schedule import Schedule as Schedule  # noqa: PLC0414 - public here
 
 LRScheduler = Schedule
+_LRScheduler = Schedule  # torch's first name of it, which schedules of one's own still derive from
 
 
 class LambdaLR(Schedule):
@@ -348,6 +349,7 @@ class ReduceLROnPlateau:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from ``state``; the learning rates are the optimizer's state."""
         self.best, self.bad, self.waiting = state["best"], state["bad"], state["waiting"]
+
 
 if not TYPE_CHECKING:
     __getattr__: Lookup = raising("jitgrad.optim.lr_scheduler", globals())

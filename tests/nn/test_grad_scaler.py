@@ -125,3 +125,29 @@ def test_slips_are_errors_that_say_what_to_do():
         jg.amp.GradScaler("cpu", growth_factor=0.5)
     with pytest.raises(TraceError, match="call unscale_, step and update after it"):
         jg.jit(lambda: scaler.update())()
+
+
+def test_decorators_of_custom_functions_change_nothing() -> None:
+    class Double(jg.autograd.Function):
+        @staticmethod
+        @jg.amp.custom_fwd(device_type="cuda")
+        def forward(ctx: Any, x: Any) -> Any:
+            return 2 * x
+
+        @staticmethod
+        @jg.cuda.amp.custom_bwd
+        def backward(ctx: Any, g: Any) -> Any:
+            return 3 * g
+
+    x = jg.ones(2, requires_grad=True)
+    Double.apply(x).sum().backward()
+
+    assert x.grad.tolist() == [3.0, 3.0]
+    with pytest.raises(ArgumentError, match=r"cast_inputs=.*convert the arguments"):
+        jg.amp.custom_fwd(cast_inputs=jg.float16)
+
+
+def test_attributes_may_be_called_final() -> None:
+    from jitgrad.jit import Final
+
+    assert jg.jit.Final is Final

@@ -278,3 +278,19 @@ def test_parts_by_their_dotted_names() -> None:
         model.get_parameter("0.weigth")
     with pytest.raises(AttributeError, match=r"no module '1.7'"):
         model.get_submodule("1.7")
+
+
+def test_tensors_of_one_module_alone() -> None:
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            self.inner = nn.BatchNorm1d(3)
+            self.scale = nn.Parameter(jg.ones(3))
+            self.register_buffer("shift", jg.zeros(3))
+
+    outer = Outer()
+
+    assert [name for name, _ in outer.named_parameters(recurse=False)] == ["scale"]
+    assert [name for name, _ in outer.named_parameters("net", False)] == ["net.scale"]  # torch's order of arguments
+    assert [name for name, _ in outer.named_buffers(recurse=False)] == ["shift"]
+    assert len(list(outer.buffers(recurse=False))) == len(list(outer.parameters(recurse=False))) == 1
+    assert len(list(outer.parameters())) == 3

@@ -20,6 +20,7 @@ MAX_FUNCTION = 40
 BANNED = re.compile(r"(^|_)(utils?|helpers?|managers?|ctx|data2)($|_)")
 NAMED_BY_TORCH = {  # where users of torch look for clip_grad_norm_ and DataLoader
     *(f"jitgrad/nn/utils/{name}.py" for name in ("__init__", "hooked_weights", "parametrizations", "parametrize", "rnn")),
+    "jitgrad/optim/swa_utils.py",
     *("jitgrad/utils/__init__.py", "jitgrad/utils/data.py", "jitgrad/utils/checkpoint.py"),
 }
 FRAME_ACCESS = {"_getframe", "currentframe", "_current_frames", "getouterframes", "stack", "trace"}
