@@ -317,6 +317,14 @@ if _TYPE_CHECKING:
         get_num_threads as get_num_threads, set_flush_denormal as set_flush_denormal, set_num_threads as set_num_threads,
     )
     from jitgrad.scipy import special as special
+    from jitgrad import signal as signal
+    from jitgrad.nn.functional import (
+        adaptive_avg_pool1d as adaptive_avg_pool1d, avg_pool1d as avg_pool1d, bilinear as bilinear, channel_shuffle as
+        channel_shuffle, conv1d as conv1d, conv3d as conv3d, conv_transpose1d as conv_transpose1d, conv_transpose2d as
+        conv_transpose2d, conv_transpose3d as conv_transpose3d, cosine_similarity as cosine_similarity, hardshrink as
+        hardshrink, max_pool1d as max_pool1d, max_pool3d as max_pool3d, pairwise_distance as pairwise_distance, pdist
+        as pdist, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle, threshold as threshold,
+    )
     from jitgrad.numpy.torch_calculus import cumulative_trapezoid as cumulative_trapezoid, gradient as gradient
     from jitgrad.numpy.torch_histograms import histc as histc, histogram as histogram, histogramdd as histogramdd
     from jitgrad.ops.bessel import i0 as i0
@@ -342,7 +350,6 @@ if _TYPE_CHECKING:
         bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window,
         hann_window as hann_window, kaiser_window as kaiser_window,
     )
-    from jitgrad import signal as signal
 else:
     __getattr__: _Callable[[str], _Any] = _on_demand.attribute_of(globals(), _raising("jitgrad", _names))
 
