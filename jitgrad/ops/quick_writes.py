@@ -14,7 +14,9 @@ from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.dispatch import planned
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.numpy_errors import run_quietly
 from jitgrad.eager.where import MANY, select_by_mask
+from jitgrad.ops.arithmetic import CLIP, CLIP_MIN
 from jitgrad.ops.array_keys import array_key
 
 _ndarray = np.ndarray
@@ -51,6 +53,30 @@ def updated(op: OpDef, target: Tensor, other: Any) -> bool:
     try:
         plan.in_place(a, b, out=a)
     except (RuntimeError, ValueError):  # another thread is within NumPy's context; read-only memory
+        return False
+    (target._memory or target._storage).bump()
+    return True
+
+
+def clipped(target: Tensor, low: float, high: float) -> bool:
+    """Whether ``target`` is ``clip(target, low, high)`` now: only if the numbers keep its dtype."""
+    a = target._data
+    if type(a) is not _ndarray or _other_interpreter() is not None or (target._requires_grad and grad_enabled.get()):
+        return False
+    bounds = []
+    for number in (low, high):
+        if type(number) not in _NUMBERS:
+            return False
+        plan = planned(CLIP_MIN, (id(target._aval or target.aval), type(number)), (target, number))
+        if plan is None or plan.in_place is None:
+            return False
+        bound = plan.numbers.get(number)
+        if bound is None and (bound := plan.convert(number)) is None:
+            return False
+        bounds.append(bound)
+    try:
+        run_quietly(CLIP.eager, a, *bounds, out=a)
+    except (RuntimeError, ValueError):  # as above
         return False
     (target._memory or target._storage).bump()
     return True

@@ -38,7 +38,7 @@ from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.placement import beside
 from jitgrad.ops.positional_axes import no_pair
-from jitgrad.ops.quick_writes import updated, written_at
+from jitgrad.ops.quick_writes import clipped, written_at
 from jitgrad.ops.random import Generator
 from jitgrad.ops.tables import ELEMENTWISE
 from jitgrad.ops.windows import windows_along
@@ -129,10 +129,9 @@ def _updating(function: Callable[[Any, Any], Tensor]) -> Callable[..., Tensor]:
 
 def _clamp(self: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """``clip`` in place."""
-    numbers = type(min) in _NUMBERS and type(max) in _NUMBERS
-    if numbers and updated(arithmetic.CLIP_MIN, self, min) and updated(arithmetic.CLIP_MAX, self, max):
+    if isinstance(min, int | float) and isinstance(max, int | float) and clipped(self, min, max):
         return self
-    return _CLAMP(self, min, max)  # twice does no harm
+    return _CLAMP(self, min, max)
 
 
 def _masked_fill(self: Tensor, mask: Operand, value: Operand) -> Tensor:
