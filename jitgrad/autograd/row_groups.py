@@ -288,6 +288,7 @@ def _group(draft: _Draft, results: list[Tensor], frame: _Frame) -> RowGroup:
         len(operands) + len(numbers),
         tuple([RowStep(op, tuple([place[k] for k in ins]), place[out]) for op, ins, out in draft.steps]),
         tuple([place[draft.made[id(x._data)]] for x in results]),
+        len(numbers),
     )
     rows, columns = math.prod(frame.shape[:-1]), frame.shape[-1]
     if all(v.scope in (RowScope.ELEMENT, RowScope.NUMBER) for v in program.values):

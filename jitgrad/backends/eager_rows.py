@@ -84,10 +84,9 @@ class _Driver:
         self.lines: list[str] = []
         self.first: list[str] = []  # lines that run before the first block
         # arrays of a call: operands, results, then numbers
-        numbers = sum(v.scope is RowScope.NUMBER for v in program.values[: program.inputs])
         order = [*range(program.inputs), *program.outputs]
         self.arrays = {k: j for j, k in enumerate(order)}
-        self.numbers = numbers
+        self.numbers = program.numbers
         for k in order:
             self._locate(k)
 

@@ -92,6 +92,21 @@ def plan_for(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> 
     return plan
 
 
+def planned(op: OpDef, key: tuple[Any, ...], operands: tuple[Any, ...]) -> OpPlan | None:
+    """The plan of ``op`` on ``operands``, without attributes, by its ``key``; None if there is none."""
+    try:
+        known: OpPlan | None = op.plans[key]
+        return known
+    except KeyError:
+        plan = plan_for(op, operands, _NO_ATTRS)
+        if plan is None and len(op.plans) < MAX_PLANS:
+            op.plans[key] = None
+        return plan
+
+
+_NO_ATTRS: Mapping[str, Any] = {}
+
+
 def run_plan(plan: OpPlan, operands: tuple[Any, ...], arrays: list[Any], depth: int = 4) -> Tensor | None:
     """The result of ``plan`` on ``operands``, whose data are ``arrays``; None if it is to be computed in another way.
 

@@ -104,9 +104,11 @@ def by_loop(
     large, elements = out.nbytes >= LARGE and not keeps_large_arrays(), math.prod(out.shape)
 
     def call(*arrays: Any) -> Any:
-        ufunc = loop.ready(elements)
-        if ufunc is None:
-            return function(*arrays)
+        ufunc = loop.ufunc
+        if ufunc is None or not kernels_allowed.get():
+            ufunc = loop.ready(elements)
+            if ufunc is None:
+                return function(*arrays)
         if large and all([np.ndim(x) == 0 or x.flags.c_contiguous for x in arrays]):
             return run(ufunc, *arrays, out=buffer_pool.empty_buffer(out.shape, out.dtype))
         return run(ufunc, *arrays, out=...)

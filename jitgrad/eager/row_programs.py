@@ -62,13 +62,15 @@ class RowStep(NamedTuple):
 class RowProgram:
     """``steps`` on rows of elements.
 
-    The first ``inputs`` of ``values`` are operands. ``outputs`` are the values that a call returns.
+    The first ``inputs`` of ``values`` are operands, the last ``numbers`` of them the same for all calls. ``outputs`` are the
+    values that a call returns.
     """
 
     values: tuple[RowValue, ...]
     inputs: int
     steps: tuple[RowStep, ...]
     outputs: tuple[int, ...]
+    numbers: int = 0
 
     @property
     def reduced_operands(self) -> frozenset[int]:

@@ -10,6 +10,7 @@ from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.missing_names import Lookup as _Lookup
 from jitgrad.core.missing_names import raising as _raising
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.nn.old_reduction import with_old_reduction
 from jitgrad.ops import activations, losses, margin_losses, neural
 from jitgrad.ops.activations import gelu, logsigmoid, prelu, softplus, softsign
@@ -231,7 +232,12 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
 
     ``mode`` is "constant" (``value``), "reflect", "replicate" or "circular"; negative numbers cut elements off.
     """
-    x, widths = asarray(input), [int(n) for n in pad]
+    return _padded(asarray(input), tuple([int(n) for n in pad]), mode, value)
+
+
+@composed
+def _padded(x: Tensor, pad: tuple[int, ...], mode: str, value: float | None) -> Tensor:
+    widths = pad
     if len(widths) % 2 or len(widths) > 2 * x.ndim or mode not in _MODES:
         raise ArgumentError(f"pad: {shown(pad)} with mode {shown(mode)} does not fit a tensor {x.aval}")
     pairs = [(0, 0)] * (x.ndim - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]

@@ -13,6 +13,7 @@ from jitgrad.core.aval import normalize_axes, normalize_axis, real_dtype_of
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.monoid import sum_dtype
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.numpy.arguments import FLOAT64, INT64, floating, in_dtype, refuse, tensor_of
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import arithmetic, reduce
@@ -147,7 +148,11 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     refuse("cumprod", out=out)
     given = ravel(a) if axis is None else tensor_of(a)
     k = normalize_axis("cumprod", 0 if axis is None else axis, given.ndim)
-    values = in_dtype(given, dtype or sum_dtype(given.dtype))
+    return _running_product(in_dtype(given, dtype or sum_dtype(given.dtype)), k)
+
+
+@composed
+def _running_product(values: Tensor, k: int) -> Tensor:
     step, n = 1, values.shape[k]
     while step < n:
         later = multiply(cut(values, k, step, n), cut(values, k, 0, n - step))

@@ -13,6 +13,7 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import DtypeError, IndexingError, ShapeError
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import astype, multiply
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import full, iota, zeros
@@ -340,6 +341,7 @@ def gather(x: Operand, axis: int, index: Operand | Sequence[Any]) -> Tensor:
 
 
 @takes_dim()
+@composed
 def take_along_axis(x: Operand, indices: Operand | Sequence[Any], axis: int = -1) -> Tensor:
     """:func:`gather` with the other axes broadcast, as NumPy's take_along_axis."""
     positions = _as_indices(indices)

@@ -232,6 +232,7 @@ def repeat(
 
 
 @takes_dim(dims="repetitions")
+@composed
 def tile(x: Operand, repetitions: int | Sequence[int], *more: int) -> Tensor:
     """``x`` as a whole repeated along each axis (NumPy's tile, and what torch calls repeat)."""
     times = tuple(repetitions) if isinstance(repetitions, Iterable) else (repetitions, *more)

@@ -43,7 +43,7 @@ from jitgrad.ops import (
 from jitgrad.ops.creation import clone, detached
 from jitgrad.ops.indexed_updates import IndexedUpdates
 from jitgrad.ops.inplace import assign, copy_, fill_, is_same_view, set_item, update, zero_
-from jitgrad.ops.linalg import matmul
+from jitgrad.ops.linalg import MATMUL, matmul
 from jitgrad.ops.memory_formats import check_memory_format
 from jitgrad.ops.operators import Binary, forward, is_operand, reflected
 from jitgrad.ops.placement import move
@@ -87,6 +87,16 @@ OPS: Mapping[str, OpDef] = {
     "sub": arithmetic.SUBTRACT,
     "mul": arithmetic.MULTIPLY,
     "truediv": arithmetic.DIVIDE,
+    "matmul": MATMUL,
+    "and": comparison.BITWISE_AND,
+    "or": comparison.BITWISE_OR,
+    "xor": comparison.BITWISE_XOR,
+    "eq": comparison.EQUAL,  # but for numbers that do not fit, of which plans take none
+    "ne": comparison.NOT_EQUAL,
+    "lt": comparison.LESS,
+    "le": comparison.LESS_EQUAL,
+    "gt": comparison.GREATER,
+    "ge": comparison.GREATER_EQUAL,
 }
 COMPARISON: Mapping[str, Binary] = {
     "eq": comparison.equal,
@@ -125,7 +135,7 @@ def _operators() -> dict[str, Any]:
         table[f"__{name}__"] = forward(function, OPS.get(name))
         table[f"__r{name}__"] = reflected(function, OPS.get(name))
         table[f"__i{name}__"] = _in_place(function)
-    table |= {f"__{name}__": forward(function) for name, function in COMPARISON.items()}
+    table |= {f"__{name}__": forward(function, OPS[name]) for name, function in COMPARISON.items()}
     table |= {
         "__divmod__": lambda self, other: _divmod(self, other) if is_operand(other) else NotImplemented,
         "__rdivmod__": lambda self, other: _divmod(other, self) if is_operand(other) else NotImplemented,

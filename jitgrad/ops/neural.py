@@ -13,6 +13,7 @@ from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
 from jitgrad.core.op import Kind, define, define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.eager.compositions import composed
+from jitgrad.eager.numpy_errors import quietly
 from jitgrad.eager.where import select_by_mask
 from jitgrad.ops import arithmetic
 from jitgrad.ops.arithmetic import add, astype, multiply, reciprocal, rsqrt, subtract
@@ -45,9 +46,19 @@ def one_hot(x: Any, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
         values = x.concrete("one_hot without num_classes")
         num_classes = int(values.max()) + 1 if values.size else 0
     _check_integers("one_hot", x, num_classes)
+    wanted = np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype)
     if current_interpreter.get().tracing:
         x = apply(CHECK_CLASSES, x, count=num_classes)
-    return _in_classes(x, num_classes, np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype))
+    elif type(x._data) is np.ndarray:
+        return Tensor(quietly(_ones_at, x._data, num_classes, wanted))
+    return _in_classes(x, num_classes, wanted)
+
+
+def _ones_at(classes: np.ndarray, count: int, dtype: Dtype) -> np.ndarray:
+    """`_in_classes` of an array: one write for each integer, where a comparison would be one for each class."""
+    out = np.zeros((*classes.shape, count), dtype)
+    out.reshape(-1, count)[np.arange(classes.size), classes.reshape(-1)] = 1
+    return out
 
 
 @composed
@@ -207,14 +218,18 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
     return _affine(multiply(x, rsqrt(add(square, small))), weight, None)
 
 
+def _check_channels(what: str, parameter: Any, x: Tensor) -> None:
+    """Raise ShapeError unless ``parameter``, if there is one, is a vector over axis 1 of ``x``, or one number."""
+    if parameter is not None and (vector := asarray(parameter)).shape not in (x.shape[1:2], (1,), ()):
+        raise ShapeError(f"{what}: {vector.aval} has no value for each of the {x.shape[1]} channels (axis 1) of {x.aval}")
+
+
 def _per_channel(what: str, parameter: Any, x: Tensor) -> Any:
     """A vector over axis 1 of ``x``, placed to broadcast against ``x``. Raises ShapeError if it has another length."""
     if parameter is None:
         return None
-    vector = asarray(parameter)
-    if vector.shape not in (x.shape[1:2], (1,), ()):
-        raise ShapeError(f"{what}: {vector.aval} has no value for each of the {x.shape[1]} channels (axis 1) of {x.aval}")
-    return expand_dims(vector, tuple(range(1, x.ndim - 1)))
+    _check_channels(what, parameter, x)
+    return expand_dims(asarray(parameter), tuple(range(1, x.ndim - 1)))
 
 
 @composed
@@ -252,25 +267,52 @@ def batch_norm(
     x = asarray(x)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm: expected [n, channels, ...], got {x.aval}")
-    scale, shift = _per_channel("batch_norm", weight, x), _per_channel("batch_norm", bias, x)
+    _check_channels("batch_norm", weight, x)
+    _check_channels("batch_norm", bias, x)
     if not training:
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm: training=False needs running_mean and running_var")
-        root = rsqrt(add(_per_channel("batch_norm", running_var, x), eps))
-        return _affine(multiply(subtract(x, _per_channel("batch_norm", running_mean, x)), root), scale, shift)
-    axes = (0, *range(2, x.ndim))
+        return _by_channel(x, running_mean, running_var, weight, bias, eps)
     count = x.size // x.shape[1] if x.shape[1] else 0
     if count < 2:
         raise ArgumentError(f"batch_norm: {x.aval} has {count} values per channel; training needs at least two")
-    centre = mean(x, axis=axes, keepdims=True)
-    centred = subtract(x, centre)
-    spread = _mean_square("batch_norm", centred, axes)
-    out = _affine(multiply(centred, rsqrt(add(spread, eps))), scale, shift)
+    if running_mean is None and running_var is None:
+        return _by_own_channels(x, weight, bias, eps)
+    axes = _without_channels(x)
+    centre = mean(x, axes, keepdims=True)
+    spread = _spread_over(x, centre, axes)
+    out = _by_channel(x, centre, spread, weight, bias, eps)
     if running_mean is not None:
         _move(running_mean, centre, momentum)
     if running_var is not None:
-        _move(running_var, multiply(spread, count / (count - 1)), momentum)
+        _move(running_var, spread, momentum, count / (count - 1))
     return out
+
+
+def _without_channels(x: Tensor) -> tuple[int, ...]:
+    return (0, *range(2, x.ndim))
+
+
+@composed
+def _by_own_channels(x: Tensor, weight: Any, bias: Any, eps: Any) -> Tensor:
+    """:func:`batch_norm` in training, without running statistics."""
+    out = _standardized(x, _without_channels(x), eps)
+    return _affine(out, _per_channel("batch_norm", weight, x), _per_channel("batch_norm", bias, x))
+
+
+@composed
+def _spread_over(x: Tensor, centre: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The mean square of the distance from ``centre``."""
+    return _mean_square("batch_norm", subtract(x, centre), axes)
+
+
+@composed
+def _by_channel(x: Tensor, centre: Any, spread: Any, weight: Any, bias: Any, eps: Any) -> Tensor:
+    """``x`` less ``centre`` by the root of ``spread``, which have one number for each channel; scaled and shifted."""
+    shape = (1, -1, *[1] * (x.ndim - 2))
+    centred = subtract(x, reshape(_per_channel("batch_norm", reshape(centre, (-1,)), x), shape))
+    root = rsqrt(add(reshape(_per_channel("batch_norm", reshape(spread, (-1,)), x), shape), eps))
+    return _affine(multiply(centred, root), _per_channel("batch_norm", weight, x), _per_channel("batch_norm", bias, x))
 
 
 def instance_norm(
@@ -299,7 +341,12 @@ def instance_norm(
     return group_norm(x, x.shape[1] if x.ndim > 1 else 1, weight, bias, eps)
 
 
-def _move(running: Tensor, measured: Tensor, momentum: Any) -> None:
-    """``running += momentum * (measured - running)``, without history."""
-    new = reshape(detached(measured), running.shape)
-    assign(running, add(multiply(running, 1.0 - momentum), multiply(new, momentum)))
+def _move(running: Tensor, measured: Tensor, momentum: Any, factor: float = 1.0) -> None:
+    """``running += momentum * (factor * measured - running)``, without history."""
+    assign(running, _moved(running, detached(measured), momentum, factor))
+
+
+@composed
+def _moved(running: Tensor, measured: Tensor, momentum: Any, factor: float) -> Tensor:
+    new = reshape(measured if factor == 1 else multiply(measured, factor), running.shape)
+    return add(multiply(running, 1.0 - momentum), multiply(new, momentum))

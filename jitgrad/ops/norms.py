@@ -19,6 +19,7 @@ from jitgrad.ops.operand import Operand
 from jitgrad.ops.reduce import any, in_dtype_of, in_float_dtype, max, min, root, sum
 
 
+@composed
 def vector_norm(
     x: Operand, ord: float | str | None = None, axis: AxisArgument = None, keepdims: bool = False
 ) -> Tensor:
@@ -36,6 +37,7 @@ def method_norm(
 
 
 @takes_dim(vector_norm, p="ord")
+@composed
 def norm(x: Operand, ord: float | str | None = None, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The vector norm of order ``ord`` (None and "fro": 2) over ``axis`` (None: of all elements).
 
@@ -53,7 +55,6 @@ def norm(x: Operand, ord: float | str | None = None, axis: AxisArgument = None, 
     return _norm_over(x, ord, axes, keepdims)
 
 
-@composed
 def _norm_over(x: Operand, ord: float | str | None, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     values = x if is_complex(x) else in_float_dtype("norm", x)
     if ord is None or ord in ("fro", 2):

@@ -11,8 +11,13 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.context import current_interpreter, grad_enabled
+from jitgrad.core.dispatch import planned
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.numpy_errors import run_quietly
+from jitgrad.eager.where import MANY, select_by_mask
+from jitgrad.ops.arithmetic import CLIP, CLIP_MIN
+from jitgrad.ops.array_keys import array_key
 
 _ndarray = np.ndarray
 _NUMBERS = frozenset({float, int, bool})
@@ -39,15 +44,39 @@ def updated(op: OpDef, target: Tensor, other: Any) -> bool:
     else:
         if target._requires_grad and grad_enabled.get():
             return False
-        plan = op.plans.get((id(target._aval or target.aval), type(other)))
+        plan = planned(op, (id(target._aval or target.aval), type(other)), (target, other))
         if plan is None or plan.in_place is None:
             return False
         b = plan.numbers.get(other)
         if b is None and (b := plan.convert(other)) is None:
             return False
     try:
-        plan.in_place(a, b, a)
+        plan.in_place(a, b, out=a)
     except (RuntimeError, ValueError):  # another thread is within NumPy's context; read-only memory
+        return False
+    (target._memory or target._storage).bump()
+    return True
+
+
+def clipped(target: Tensor, low: float, high: float) -> bool:
+    """Whether ``target`` is ``clip(target, low, high)`` now: only if the numbers keep its dtype."""
+    a = target._data
+    if type(a) is not _ndarray or _other_interpreter() is not None or (target._requires_grad and grad_enabled.get()):
+        return False
+    bounds = []
+    for number in (low, high):
+        if type(number) not in _NUMBERS:
+            return False
+        plan = planned(CLIP_MIN, (id(target._aval or target.aval), type(number)), (target, number))
+        if plan is None or plan.in_place is None:
+            return False
+        bound = plan.numbers.get(number)
+        if bound is None and (bound := plan.convert(number)) is None:
+            return False
+        bounds.append(bound)
+    try:
+        run_quietly(CLIP.eager, a, *bounds, out=a)
+    except (RuntimeError, ValueError):  # as above
         return False
     (target._memory or target._storage).bump()
     return True
@@ -88,8 +117,15 @@ def filled(target: Tensor, value: Any) -> bool:
     return True
 
 
+def is_whole_mask(index: Any, data: np.ndarray[Any, Any]) -> bool:
+    """Whether ``index`` is a mask of so many elements of ``data`` that a choice for each takes less time than to skip some."""
+    if type(index) is not tuple or len(index) != 1 or type(index[0]) is not _ndarray:
+        return False
+    return index[0].dtype == np.bool_ and index[0].shape == data.shape and data.size >= MANY and data.flags.writeable
+
+
 def written_at(target: Tensor, index: Any, value: Any) -> bool:
-    """Whether ``target[index]`` is ``value`` now: only for ints, slices, None and '...', and a small number or the same dtype.
+    """Whether ``target[index]`` is ``value`` now: only for a small number or a tensor of the same dtype.
 
     A value in the memory of ``target`` needs more care: it may be the part itself, after ``x[i] += v``.
     """
@@ -97,7 +133,9 @@ def written_at(target: Tensor, index: Any, value: Any) -> bool:
     if type(data) is not _ndarray or _other_interpreter() is not None:
         return False
     if type(index) not in _PLAIN and (type(index) is not tuple or not _PLAIN.issuperset(map(type, index))):
-        return False
+        index = array_key(index)
+        if index is None:
+            return False
     if type(value) is Tensor:
         given = value._data
         if type(given) is not _ndarray or given.dtype != data.dtype:
@@ -111,7 +149,10 @@ def written_at(target: Tensor, index: Any, value: Any) -> bool:
             return False
         given = value
     try:
-        data[index] = given
+        if given is value and is_whole_mask(index, data):
+            np.copyto(data, select_by_mask(index[0], data.dtype.type(value), data))
+        else:
+            data[index] = given
     except (IndexError, ValueError, TypeError):  # `jitgrad.ops.inplace` says what is wrong
         return False
     (target._memory or target._storage).bump()

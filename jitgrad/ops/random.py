@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable
+from functools import cache
 from math import prod
 from typing import Any, ClassVar
 
@@ -241,7 +242,8 @@ def uniform(
     Rounding may give ``high`` itself where ``high - low`` is not a power of two, as in NumPy.
     """
     u = rand(_size("uniform", size, low, high), dtype=_dtype_of(dtype, low, high), generator=generator)
-    return add(multiply(u, subtract(high, low)), low)
+    width = high - low if type(high) is type(low) is float else subtract(high, low)
+    return add(multiply(u, width), low)
 
 
 @placing
@@ -301,11 +303,17 @@ def randint(
     out_dtype = np.dtype(np.int64) if dtype is None else check_supported("randint", dtype)
     if out_dtype.kind == "b":
         raise DtypeError(f"randint: dtype {out_dtype} is no dtype of numbers; compare rand(...) with a probability")
-    limits = np.iinfo(out_dtype if out_dtype.kind in "iu" else np.int64)
-    if not limits.min <= start < stop <= limits.max + 1:
+    least, largest = _limits(out_dtype if out_dtype.kind in "iu" else np.dtype(np.int64))
+    if not least <= start < stop <= largest + 1:
         raise ArgumentError(f"randint: [{start}, {stop}) is empty or does not fit {out_dtype}")
     (bits,) = (generator or default_generator).bits(_shape("randint", () if size is None else (size,)))
     return _in_range(bits, start, stop, out_dtype)
+
+
+@cache
+def _limits(dtype: Dtype) -> tuple[int, int]:
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
 
 
 @composed

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ def _argsort(x: Array, *, axis: int, descending: bool, stable: bool) -> Array:
         return np.argsort(x, axis=axis, kind=kind)
     # backwards twice, so that equal elements keep their order
     last: int = x.shape[axis] - 1
-    return last - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind=kind), axis)
+    backwards = (*[np.s_[:]] * axis, np.s_[::-1])
+    return last - x[backwards].argsort(axis=axis, kind=kind)[backwards]
 
 
 def _argtopk(x: Array, *, axis: int, count: int) -> Array:
@@ -53,6 +55,11 @@ def _argtopk(x: Array, *, axis: int, count: int) -> Array:
     return np.moveaxis(positions.reshape(*kept.shape[:-1], count), -1, axis)
 
 
+def _prepared(function: Callable[..., Any]) -> Callable[[Sequence[Aval], Mapping[str, Any]], Callable[[Any], Any] | None]:
+    """``function`` with its attributes, for an array with axes."""
+    return lambda avals, attrs: partial(function, **attrs) if avals[0].ndim else None
+
+
 def _argtopk_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     shape, axis = avals[0].shape, attrs["axis"]
     return Aval((*shape[:axis], attrs["count"], *shape[axis + 1 :]), np.dtype(np.int64))
@@ -70,6 +77,7 @@ ARGSORT = define(
     kind=Kind.OPAQUE,
     per_line=True,
     eager=_argsort,
+    prepare=_prepared(_argsort),
     abstract=lambda avals, _attrs: Aval(avals[0].shape, np.dtype(np.int64)),
     domain=("real",),
     sample_attrs={"axis": 0, "descending": True, "stable": True},
@@ -79,6 +87,7 @@ ARGTOPK = define(
     kind=Kind.OPAQUE,
     per_line=True,
     eager=_argtopk,
+    prepare=_prepared(_argtopk),
     abstract=_argtopk_aval,
     domain=("real",),
     sample_attrs={"axis": 0, "count": 2},

@@ -13,6 +13,7 @@ import numpy as np
 from jitgrad.core.aval import Shape
 from jitgrad.core.errors import IndexingError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.array_keys import taken_at
 from jitgrad.ops.basic_index import ViewCall, basic_view
 from jitgrad.ops.indexing import INDEX_GET, TAKE, as_constant
 from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE, SliceIndex
@@ -217,6 +218,8 @@ def get_item(x: Tensor, index: Any) -> Tensor:
         POSITIONAL_AXES.check(x, f"[{index}]")
     if (view := basic_view(x, index, _basic_steps)) is not None:
         return view
+    if (taken := taken_at(x, index)) is not None:
+        return taken
     if x.ndim and (rows := _rows(index)) is not None:
         return apply(TAKE, x, rows, axis=0)
     s = parse(x.shape, index)

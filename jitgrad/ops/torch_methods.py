@@ -40,6 +40,7 @@ from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.placement import beside
 from jitgrad.ops.positional_axes import no_pair
+from jitgrad.ops.quick_writes import clipped, written_at
 from jitgrad.ops.random import Generator
 from jitgrad.ops.tables import ELEMENTWISE
 from jitgrad.ops.windows import windows_along
@@ -128,6 +129,25 @@ def _updating(function: Callable[[Any, Any], Tensor]) -> Callable[..., Tensor]:
     return method
 
 
+def _clamp(self: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    """``clip`` in place."""
+    if isinstance(min, int | float) and isinstance(max, int | float) and clipped(self, min, max):
+        return self
+    return _CLAMP(self, min, max)
+
+
+def _masked_fill(self: Tensor, mask: Operand, value: Operand) -> Tensor:
+    """``masked_fill`` in place."""
+    selects = type(mask) is Tensor and mask.dtype == np.bool_ and mask.shape == self.shape
+    if selects and type(value) in _NUMBERS and written_at(self, mask, value):
+        return self
+    return _MASKED_FILL(self, mask, value)
+
+
+_NUMBERS = frozenset({int, float})
+_CLAMP, _MASKED_FILL = in_place(arithmetic.clip), in_place(torch_names.masked_fill)
+
+
 def _normal(self: Tensor, mean: Any = 0.0, std: Any = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers."""
     with beside(self):
@@ -189,13 +209,13 @@ def _cauchy(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
 _ELEMENTWISE = (
     "abs neg negative reciprocal square sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh "
     "cosh tanh asinh acosh atanh sigmoid erf erfc floor ceil round trunc sign relu relu6 leaky_relu elu selu celu silu "
-    "mish hardtanh hardsigmoid hardswish pow remainder fmod floor_divide lerp clip clamp copysign hypot atan2 "
+    "mish hardtanh hardsigmoid hardswish pow remainder fmod floor_divide lerp copysign hypot atan2 "
     "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor logical_not absolute fix nextafter arcsin arccos "
     "arctan arcsinh arccosh arctanh arctan2 bitwise_left_shift bitwise_right_shift bitwise_not"
 )
 # module -> other functions with an in-place method
 _OTHERS: Mapping[Any, str] = {
-    torch_names: "clamp_min clamp_max masked_fill addmm addmv baddbmm addcmul addcdiv index_fill index_copy scatter",
+    torch_names: "clamp_min clamp_max addmm addmv baddbmm addcmul addcdiv index_fill index_copy scatter",
     indexing: "scatter_add index_add",
     triangles: "tril triu",
     torch_arithmetic: "frac sgn addr addbmm",
@@ -208,6 +228,9 @@ _OTHERS: Mapping[Any, str] = {
 IN_PLACE: Mapping[str, Any] = {
     **{f"{name}_": in_place(ELEMENTWISE[name]) for name in _ELEMENTWISE.split()},
     **{f"{name}_": in_place(getattr(module, name)) for module, names in _OTHERS.items() for name in names.split()},
+    "clip_": _clamp,
+    "clamp_": _clamp,
+    "masked_fill_": _masked_fill,
     "add_": _updating(arithmetic.add),
     "sub_": _updating(arithmetic.subtract),
     "mul_": _updating(arithmetic.multiply),

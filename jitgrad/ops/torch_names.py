@@ -13,6 +13,7 @@ from jitgrad.core.aval import Aval, normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.eager.single_ops import single_op
 from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply, subtract
 from jitgrad.ops.comparison import greater_equal, isnan, less_equal, logical_or, where
@@ -94,11 +95,13 @@ def baddbmm(x: Operand, batch1: Operand, batch2: Operand, *, beta: Any = 1, alph
     return _plus(x, bmm(batch1, batch2), beta, alpha)
 
 
+@composed
 def addcmul(x: Operand, tensor1: Operand, tensor2: Operand, *, value: Any = 1) -> Tensor:
     """``x + value * tensor1 * tensor2``."""
     return _plus(x, multiply(tensor1, tensor2), 1, value)
 
 
+@composed
 def addcdiv(x: Operand, tensor1: Operand, tensor2: Operand, *, value: Any = 1) -> Tensor:
     """``x + value * tensor1 / tensor2``."""
     return _plus(x, divide(tensor1, tensor2), 1, value)
@@ -119,6 +122,7 @@ def cdist(
 # --- selections --------------------------------------------------------------------------------------------------
 
 
+@composed
 def masked_fill(x: Operand, mask: Operand, value: Operand) -> Tensor:
     """``x`` with ``value`` where ``mask``, which is of bools, is true."""
     if aval_of(RESHAPE, mask).dtype != np.bool_:
@@ -167,6 +171,7 @@ def _with_slices(what: str, x: Operand, axis: int, index: Any, new: Operand) -> 
 
 
 @takes_dim()
+@composed
 def scatter(
     x: Operand, axis: int, index: Operand | Sequence[Any], src: Operand, *, reduce: str | None = None
 ) -> Tensor:

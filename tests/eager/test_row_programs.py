@@ -107,6 +107,27 @@ def test_large_arrays_are_computed_in_one_pass_into_the_pool(name: str, made: li
         assert buffer_pool.POOL.holds(results[-1].numpy().base)
 
 
+def test_operands_without_axes_are_taken(made: list[RowProgram], monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[bool] = []
+    bind = eager_rows.bind_arrays
+
+    def watched(*args: Any) -> Any:
+        run = bind(*args)
+
+        def call(*arrays: Any) -> bool:
+            taken.append(run(*arrays))
+            return taken[-1]
+
+        return call
+
+    monkeypatch.setattr(eager_rows, "bind_arrays", watched)
+    x, y = (a[:6, :7] for a in _arrays((8, 9), "float32")[:2])
+    _often(lambda x, y: jg.huber_loss(x, y) * 2.0, [x.copy(), y.copy()])  # a gradient without axes arrives
+    assert any(program.numbers < sum(v.scope is RowScope.NUMBER for v in program.values[: program.inputs]) for program in made)
+    assert taken[-1]
+    _check(lambda x, y: jg.huber_loss(x, y) * 2.0, [x.copy(), y.copy()])
+
+
 def test_large_temporaries_are_given_up(made: list[RowProgram], monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[str] = []
     right = lines.Line.function
