@@ -24,7 +24,7 @@ from jitgrad.ops.indexing import (
 )
 from jitgrad.ops.movement import broadcast_to, moveaxis, permute_dims, reshape
 from jitgrad.ops.placement import beside
-from jitgrad.ops.scattering import SCATTER_EXTREME
+from jitgrad.ops.scattering import SCATTER_EXTREME, SCATTER_PRODUCT
 from jitgrad.ops.sorting import SEARCHSORTED
 
 
@@ -120,5 +120,5 @@ INDEXING_RULES: Mapping[OpDef, Callable[[Application], Any]] = {
     INDEX_PUT: _index_put,
     INDEX_PUT_ADD: _index_put,
     SEARCHSORTED: _searchsorted,
-    **dict.fromkeys((GATHER, SCATTER_ADD, SCATTER_EXTREME), _along_axis),
+    **dict.fromkeys((GATHER, SCATTER_ADD, SCATTER_EXTREME, SCATTER_PRODUCT), _along_axis),
 }

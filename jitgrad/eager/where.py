@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-MANY = 1024  # with fewer elements, a call costs more than the branches
+MANY_ELEMENTS = 1024  # with fewer elements, a call costs more than the branches
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -15,7 +15,7 @@ def select_by_mask(condition: Any, yes: Any, no: Any) -> Any:
 
     NumPy's loop branches for every element. An unpredictable branch takes 6 ns, a mask 0.8 ns.
     """
-    if np.size(condition) < MANY or not all(isinstance(x, (np.ndarray, np.generic, int, float)) for x in (yes, no)):
+    if np.size(condition) < MANY_ELEMENTS or not all(isinstance(x, (np.ndarray, np.generic, int, float)) for x in (yes, no)):
         return np.where(condition, yes, no)
     dtype = np.result_type(yes, no)
     word = _WORDS.get(dtype.itemsize)

@@ -1,4 +1,4 @@
-"""NumPy's names with NumPy's signatures, differentiable and for @jit; imports core, device, ops.
+"""NumPy's names with NumPy's signatures, differentiable and for @jit; imports core, device, eager, ops.
 
 A name is public once it is imported here ``as`` itself. Floats are float64 by default, as in NumPy.
 """

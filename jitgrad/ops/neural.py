@@ -278,8 +278,7 @@ def batch_norm(
         raise ArgumentError(f"batch_norm: {x.aval} has {count} values per channel; training needs at least two")
     if running_mean is None and running_var is None:
         return _by_own_channels(x, weight, bias, eps)
-    axes = _without_channels(x)
-    centre = mean(x, axes, keepdims=True)
+    centre = mean(x, axes := _without_channels(x), keepdims=True)
     spread = _spread_over(x, centre, axes)
     out = _by_channel(x, centre, spread, weight, bias, eps)
     if running_mean is not None:

@@ -15,7 +15,7 @@ from jitgrad.core.dispatch import planned
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.numpy_errors import run_quietly
-from jitgrad.eager.where import MANY, select_by_mask
+from jitgrad.eager.where import MANY_ELEMENTS, select_by_mask
 from jitgrad.ops.arithmetic import CLIP, CLIP_MIN
 from jitgrad.ops.array_keys import array_key
 
@@ -121,7 +121,7 @@ def is_whole_mask(index: Any, data: np.ndarray[Any, Any]) -> bool:
     """Whether ``index`` is a mask of so many elements of ``data`` that a choice for each takes less time than to skip some."""
     if type(index) is not tuple or len(index) != 1 or type(index[0]) is not _ndarray:
         return False
-    return index[0].dtype == np.bool_ and index[0].shape == data.shape and data.size >= MANY and data.flags.writeable
+    return index[0].dtype == np.bool_ and index[0].shape == data.shape and data.size >= MANY_ELEMENTS and data.flags.writeable
 
 
 def written_at(target: Tensor, index: Any, value: Any) -> bool:

@@ -62,6 +62,8 @@ def _prepared(function: Callable[..., Any]) -> Callable[[Sequence[Aval], Mapping
 
 def _argtopk_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     shape, axis = avals[0].shape, attrs["axis"]
+    if attrs["count"] > shape[axis]:
+        raise ShapeError(f"argtopk: {attrs['count']} elements of axis {axis} of {avals[0]}")
     return Aval((*shape[:axis], attrs["count"], *shape[axis + 1 :]), np.dtype(np.int64))
 
 

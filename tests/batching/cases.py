@@ -79,6 +79,7 @@ SPECIAL = [
     case("gather", real(3, 4), whole_index(4, 3, 2), axis=1),
     case("scatter_add", real(3, 4), whole_index(3, 2, 4), real(2, 4), axis=0),
     case("scatter_extreme", real(3, 4), whole_index(4, 3, 2), real(3, 2), axis=1, largest=False),
+    case("scatter_product", real(3, 4), whole_index(4, 3, 2), real(3, 2), axis=1),
     case("index_add", real(3, 4, 2), index(4, 5), real(3, 5, 2), axis=1),
     case("index_get", real(3, 4, 5), index(4, 2), axes=(1,)),
     case("index_get", real(3, 4, 5), index(4, 2, 1), index(5, 3), label="neighbours", axes=(1, 2)),

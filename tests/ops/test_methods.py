@@ -253,7 +253,6 @@ def test_numpy_functions_about_arrays():
         (np.add.reduce, "np.add.reduce"),
         (lambda x: np.add(X, x, out=X.copy()), "out="),
         (lambda x: operator.iadd(X.copy(), x), "out="),
-        (np.histogramdd, "histogramdd"),
         (np.packbits, "packbits"),
     ],
 )

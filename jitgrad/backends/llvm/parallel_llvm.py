@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from threading import Event, RLock, get_ident
 from typing import Any, ClassVar
 
@@ -51,6 +51,21 @@ def _short(name: str) -> Any:
 def optimize_module(passes: Any, module: Any, builder: Any) -> None:
     """Run a module pass manager; ``module`` has a context that no other thread uses meanwhile."""
     _without_lock("LLVMPY_RunNewModulePassManager")(passes, module, builder)
+
+
+def parsed_in(context: Any, text: str) -> Any:
+    """The module of IR ``text``, whose context ends with it.
+
+    The garbage collector may finalize the context first, which frees its modules: then nothing is left to free.
+    """
+    module = binding.parse_assembly(text, context)
+    module._dispose = partial(_dispose_module, module._ptr, context)
+    return module
+
+
+def _dispose_module(pointer: Any, context: Any) -> None:
+    if not context.closed:
+        binding.ffi.lib.LLVMPY_DisposeModule(pointer)
 
 
 def printed(module: Any) -> str:

@@ -23,6 +23,7 @@ from jitgrad.backends.llvm.parallel_llvm import (
     emit_object,
     for_x86,
     optimize_module,
+    parsed_in,
     printed,
     without_strength_reduction,
 )
@@ -156,7 +157,7 @@ class _Job:
         optimize_module(self.passes, self.module, self.builder)
         if self.has_marks:
             with LLVM_LOCK:
-                self.module = binding.parse_assembly(nontemporal.unmark_stores(printed(self.module)), self.context)
+                self.module = parsed_in(self.context, nontemporal.unmark_stores(printed(self.module)))
         return self.module
 
     def run(self) -> CompiledModule:
@@ -168,9 +169,9 @@ class _Job:
 
 def _parsed(text: str, linked: Sequence[str], keep: str, context: Any) -> Any:
     try:
-        module = binding.parse_assembly(text, context)
+        module = parsed_in(context, text)
         for other in linked:
-            module.link_in(binding.parse_assembly(other, context))
+            module.link_in(parsed_in(context, other))
         module.verify()
     except RuntimeError as error:
         raise BackendError(f"malformed LLVM IR for {keep}: {error}") from error
