@@ -356,10 +356,14 @@ def accumulate(tensor: Tensor, g: Tensor) -> None:
         interpreter.write_grad(tensor, g if before is None else add(before, g))
 
 
-def own_array(held: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """`own` of an array."""
-    alone = has_owners(held) and held[0].flags.writeable and (held[0].base is None or is_alone_in_block(held[0]))
-    return held[0] if alone else numpy_errors.quietly(held[0].copy, "K")
+def own_array(held: list[np.ndarray[Any, Any]], others: int = 0) -> np.ndarray[Any, Any]:
+    """`own` of an array, which may have ``others`` more owners."""
+    alone = has_owners(held, others) and held[0].flags.writeable and (held[0].base is None or is_alone_in_block(held[0]))
+    return held[0] if alone else _copied(held[0])
+
+
+def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return numpy_errors.quietly(array.copy, "K")  # type: ignore[no-any-return]
 
 
 def own(held: list[Tensor]) -> Tensor:
@@ -375,10 +379,7 @@ def own(held: list[Tensor]) -> Tensor:
     if isinstance(data[0], DeviceArray):
         data[0] = data[0].copy()
     elif isinstance(data[0], np.ndarray):
-        # the tensor owns it as well
-        alone = alone and has_owners(data, 1) and data[0].flags.writeable
-        alone = alone and (data[0].base is None or is_alone_in_block(data[0]))
-        data[0] = data[0] if alone else numpy_errors.quietly(data[0].copy, "K")
+        data[0] = own_array(data, 1) if alone else _copied(data[0])  # the tensor owns it as well
     new = Tensor(data[0], g._aval)
     if g._requires_grad:
         new.grad_fn, new._out_index, new._requires_grad = g.grad_fn, g._out_index, True

@@ -73,9 +73,7 @@ def _apply_planned(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any
     try:
         plan = op.plans[tuple(key)]
     except KeyError:
-        plan = plan_for(op, operands, attrs)
-        if plan is None and len(op.plans) < MAX_PLANS:
-            op.plans[tuple(key)] = None
+        plan = _new_plan(op, tuple(key), operands, attrs)
     except TypeError:  # an attribute is no key
         return None
     return None if plan is None else run_plan(plan, operands, arrays)
@@ -92,16 +90,21 @@ def plan_for(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> 
     return plan
 
 
+def _new_plan(op: OpDef, key: tuple[Any, ...], operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> OpPlan | None:
+    """`plan_for`; that there is none is remembered, too, by the ``key``."""
+    plan = plan_for(op, operands, attrs)
+    if plan is None and len(op.plans) < MAX_PLANS:
+        op.plans[key] = None
+    return plan
+
+
 def planned(op: OpDef, key: tuple[Any, ...], operands: tuple[Any, ...]) -> OpPlan | None:
     """The plan of ``op`` on ``operands``, without attributes, by its ``key``; None if there is none."""
     try:
         known: OpPlan | None = op.plans[key]
         return known
     except KeyError:
-        plan = plan_for(op, operands, _NO_ATTRS)
-        if plan is None and len(op.plans) < MAX_PLANS:
-            op.plans[key] = None
-        return plan
+        return _new_plan(op, key, operands, _NO_ATTRS)
 
 
 _NO_ATTRS: Mapping[str, Any] = {}

@@ -23,6 +23,7 @@ from jitgrad.ops.ctc import ctc_loss
 from jitgrad.ops.distances import cosine_similarity, normalize, pairwise_distance, pdist
 from jitgrad.ops.gates import glu, gumbel_softmax, hardshrink, softmin, softshrink, tanhshrink, threshold
 from jitgrad.ops.inplace import assign
+from jitgrad.ops.joining import cropped
 from jitgrad.ops.joining import pad as pad_axes
 from jitgrad.ops.linalg import bilinear, linear
 from jitgrad.ops.margin_losses import triplet_margin_with_distance_loss
@@ -237,13 +238,10 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
 
 @composed
 def _padded(x: Tensor, pad: tuple[int, ...], mode: str, value: float | None) -> Tensor:
-    widths = pad
-    if len(widths) % 2 or len(widths) > 2 * x.ndim or mode not in _MODES:
-        raise ArgumentError(f"pad: {shown(pad)} with mode {shown(mode)} does not fit a tensor {x.aval}")
-    pairs = [(0, 0)] * (x.ndim - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]
-    kept = tuple(slice(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(x.shape, pairs, strict=True))
-    part = x[kept] if min(widths, default=0) < 0 else x
-    grown = [(max(0, a), max(0, b)) for a, b in pairs]
+    called = f"pad: {shown(pad)} with mode {shown(mode)}"
+    if mode not in _MODES:
+        raise ArgumentError(f"{called} does not fit a tensor {x.aval}")
+    part, grown = cropped(called, x, pad)
     if mode == "constant":
         return pad_axes(part, grown, constant_values=value or 0)
     return pad_axes(part, grown, _MODES[mode])

@@ -69,13 +69,9 @@ def histogram(
     ``weights``; counts have none.
     """
     values, edges = ravel(a), histogram_bin_edges(a, bins, range)
-    n = edges.shape[0] - 1
-    if n < 1:
+    if edges.shape[0] < 2:
         raise ShapeError(f"histogram: at least two edges are needed, got {edges.aval}")
-    number, inside = _cell(values, edges)
-    amount = _amounts(values, weights)
-    zeros = creation.full((n,), 0, dtype=amount.dtype, device=values.device)
-    counts = index_add(zeros, 0, number, where(inside, amount, np.zeros((), amount.dtype)))
+    counts = counts_in_cells([values], [edges], _amounts(values, weights))
     if not density:
         return counts, edges
     return divide(divide(counts, astype(diff(edges), FLOAT64)), reduce.sum(counts)), edges
@@ -146,9 +142,8 @@ def _columns(sample: Any) -> list[Tensor]:
 def counts_in_cells(columns: Sequence[Tensor], edges: Sequence[Tensor], amount: Tensor) -> Tensor:
     """The sum of ``amount``, one for each point, in each cell between ``edges``; ``columns`` are the coordinates."""
     sizes = [e.shape[0] - 1 for e in edges]
-    number: Any = 0
-    inside: Any = True
-    for values, e, size in zip(columns, edges, sizes, strict=True):
+    number, inside = _cell(columns[0], edges[0])
+    for values, e, size in zip(columns[1:], edges[1:], sizes[1:], strict=True):
         along, within = _cell(values, e)
         number, inside = add(multiply(number, size), along), logical_and(inside, within)
     zeros = creation.full((math.prod(sizes),), 0, dtype=amount.dtype, device=amount.device)

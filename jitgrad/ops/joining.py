@@ -291,6 +291,20 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: 
     return out
 
 
+def cropped(what: str, x: Tensor, widths: Sequence[int]) -> tuple[Tensor, list[tuple[int, int]]]:
+    """``x`` without what negative ``widths`` cut off, and the others as `pad` takes them.
+
+    ``widths`` are torch's, (before, after) for the last axis, then for the one before it, and so on. Raises ArgumentError
+    if they do not fit the axes; ``what`` names the call.
+    """
+    if len(widths) % 2 or len(widths) > 2 * x.ndim:
+        raise ArgumentError(f"{what} does not fit a tensor {x.aval}")
+    pairs = [(0, 0)] * (x.ndim - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]
+    kept = tuple(np.s_[max(0, -a) : n - max(0, -b)] for n, (a, b) in zip(x.shape, pairs, strict=True))
+    part = x[kept] if min(widths, default=0) < 0 else x
+    return part, [(max(0, a), max(0, b)) for a, b in pairs]
+
+
 def _pad_from_itself(x: Operand, aval: Aval, widths: list[tuple[int, int]], mode: str) -> Tensor:
     """Padding with elements of ``x``, which NumPy selects; runs of neighbours are one slice each, and ``x`` is one whole."""
     out = reshape(x, aval.shape)

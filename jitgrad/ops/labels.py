@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Shape, normalize_axis
+from jitgrad.core.aval import Shape, normalize_axis
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
@@ -43,9 +43,17 @@ def class_axis(what: str, scores: Tensor, target: Tensor, axis: int | None, igno
 
     Raises unless ``target`` has labels for the scores, which are seen if not traced.
     """
-    k = _known_axis(scores.shape, target.shape, axis) if axis is None or type(axis) is int else None
-    if k is None or target.dtype.kind not in "iu":
-        k = _checked_axis(what, scores.aval, target.aval, axis)
+    if not scores.ndim:
+        raise ShapeError(f"{what}: scores {scores.aval} have no class axis")
+    find = _classes if axis is None or type(axis) is int else _classes.__wrapped__  # other axes may be no keys of a cache
+    k, expected = find(what, scores.shape, axis)
+    if target.dtype.kind not in "iu":
+        raise DtypeError(f"{what}: labels must be integers, got {target.aval}")
+    if target.shape != expected:
+        raise ShapeError(
+            f"{what}: scores {scores.aval} with classes on axis {k} need labels of shape {expected}, got "
+            f"{target.aval}; give axis= if the classes are on another axis"
+        )
     if current_interpreter.get().tracing:
         return k, False
     classes = scores.shape[k]
@@ -55,29 +63,10 @@ def class_axis(what: str, scores: Tensor, target: Tensor, axis: int | None, igno
 
 
 @lru_cache(maxsize=1024)
-def _known_axis(scores: Shape, target: Shape, axis: int | None) -> int | None:
-    """The axis of the classes, if labels of shape ``target`` fit ``scores``."""
-    try:
-        k = normalize_axis("labels", min(1, len(scores) - 1) if axis is None else axis, len(scores))
-    except ValueError:
-        return None
-    return k if scores and target == scores[:k] + scores[k + 1 :] else None
-
-
-def _checked_axis(what: str, scores: Aval, target: Aval, axis: int | None) -> int:
-    """The axis of the classes. Raises unless labels like ``target`` fit ``scores``."""
-    if not scores.ndim:
-        raise ShapeError(f"{what}: scores {scores} have no class axis")
-    k = normalize_axis(what, min(1, scores.ndim - 1) if axis is None else axis, scores.ndim)
-    if target.dtype.kind not in "iu":
-        raise DtypeError(f"{what}: labels must be integers, got {target}")
-    expected = scores.shape[:k] + scores.shape[k + 1 :]
-    if target.shape != expected:
-        raise ShapeError(
-            f"{what}: scores {scores} with classes on axis {k} need labels of shape {expected}, got "
-            f"{target}; give axis= if the classes are on another axis"
-        )
-    return k
+def _classes(what: str, scores: Shape, axis: int | None) -> tuple[int, Shape]:
+    """The axis of the classes of ``scores``, and the shape of their labels."""
+    k = normalize_axis(what, min(1, len(scores) - 1) if axis is None else axis, len(scores))
+    return k, scores[:k] + scores[k + 1 :]
 
 
 def in_range(integers: np.ndarray[Any, Any], count: int) -> bool:

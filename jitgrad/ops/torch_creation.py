@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -53,7 +54,7 @@ def frombuffer(
 def resized(what: str, x: Tensor, shape: Sequence[int]) -> Tensor:
     """A view of ``x`` with the first elements that ``shape`` has room for. Raises ArgumentError if it has room for more."""
     lengths = tuple(operator.index(n) for n in shape)
-    count = int(np.prod(lengths, dtype=np.int64))
+    count = math.prod(lengths)
     if count > x.size:
         raise ArgumentError(
             f"{what} of {x.aval} to {lengths}: {count - x.size} elements would have no value; make a new tensor with "

@@ -309,15 +309,17 @@ _OUT_OF_PLACE = {"resize_": "reshape", "resize_as_": "reshape"}
 def _reshaping(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The shape of a tensor changed in place: afterwards it is a view of what it was."""
 
+    out_of_place = _OUT_OF_PLACE.get(name, name.rstrip("_"))
+
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if self._requires_grad:
             raise AutogradError(f"{name} of {self.aval}, which requires grad: its history is that of another shape; assign the "
-                                f"result of {_OUT_OF_PLACE.get(name, name.rstrip('_'))}")  # fmt: skip
+                                f"result of {out_of_place}")  # fmt: skip
         new = function(creation.detached(self), *args, **kwargs)
         if current_interpreter.get().tracing:
             if new.shape != self.shape:
                 raise TraceError(f"{name} of {self.aval} to {new.aval}: @jit keeps the shapes of tensors; assign the result of "
-                                 f"{_OUT_OF_PLACE.get(name, name.rstrip('_'))}")  # fmt: skip
+                                 f"{out_of_place}")  # fmt: skip
             return self
         _set_data(self, new)
         return self

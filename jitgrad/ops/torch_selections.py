@@ -18,7 +18,7 @@ from jitgrad.ops.comparison import equal, greater, less, logical_and, not_equal,
 from jitgrad.ops.creation import asarray, detached, full, iota, zeros
 from jitgrad.ops.indexing import as_constant, take_along_axis
 from jitgrad.ops.inplace import with_added, with_item
-from jitgrad.ops.joining import chunked, concat, pad, stack
+from jitgrad.ops.joining import chunked, concat, cropped, pad, stack
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import SLICE, broadcast_to, cut, flatten, reshape, squeeze
 from jitgrad.ops.norms import vector_norm
@@ -28,7 +28,6 @@ from jitgrad.ops.reduce import argmax, cumulative_sum
 from jitgrad.ops.rounding import floor_divide, remainder
 from jitgrad.ops.scattering import scatter_reduce, strided_places
 from jitgrad.ops.sorting import argsort, sort
-from jitgrad.ops.subscript import get_item
 from jitgrad.ops.torch_names import cummax
 from jitgrad.ops.view_lists import lists_views
 
@@ -183,9 +182,5 @@ def constant_pad_nd(x: Operand, pad_width: Sequence[int], value: Any = 0) -> Ten
     """``x`` with ``value`` around it: (before, after) for the last axis, then for the one before it, and so on; negative
     numbers cut elements off."""
     given, widths = asarray(x), [operator.index(n) for n in pad_width]
-    if len(widths) % 2 or len(widths) > 2 * given.ndim:
-        raise ArgumentError(f"constant_pad_nd: {widths} does not fit a tensor {given.aval}")
-    pairs = [(0, 0)] * (given.ndim - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]
-    kept = tuple(slice(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(given.shape, pairs, strict=True))
-    part = get_item(given, kept) if min(widths, default=0) < 0 else given
-    return pad(part, [(max(0, a), max(0, b)) for a, b in pairs], constant_values=value)
+    part, grown = cropped(f"constant_pad_nd: {widths}", given, widths)
+    return pad(part, grown, constant_values=value)

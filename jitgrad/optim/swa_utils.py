@@ -179,15 +179,14 @@ class SWALR(Schedule):
 
     def _share(self, n: int) -> float:
         """How much of the rate is ``swa_lr`` after ``n`` steps."""
-        t = max(0.0, min(1.0, n / max(1, self.anneal_epochs)))
+        t = max(0.0, min(1.0, n / self.anneal_epochs)) if self.anneal_epochs else 1.0
         return (1.0 - cos(pi * t)) / 2.0 if self.is_cosine else t
 
     def rate(self, n: int, base: float, k: int) -> float:
-        share = self._share(n) if self.anneal_epochs else 1.0
+        share = self._share(n)
         return self.swa_lrs[k] * share + base * (1.0 - share)
 
     def next_rate(self, n: int, base: float, k: int, current: float) -> float:
-        n = n if self.anneal_epochs else max(1, n)
         before, target = self._share(n - 1), self.swa_lrs[k]
         start = target if before == 1.0 else (current - before * target) / (1.0 - before)
         share = self._share(n)

@@ -64,11 +64,27 @@ def half_sine(n: int) -> Profile:
     return out
 
 
+def centred(n: int) -> Profile:
+    """The points, counted from the middle."""
+    return np.arange(n) - (n - 1) / 2
+
+
 def bell(std: float) -> Callable[[int], Profile]:
     """The density of the normal distribution, 1 in the middle."""
 
     def shape(n: int) -> Profile:
-        out: Profile = np.exp(-0.5 * ((np.arange(n) - (n - 1) / 2) / std) ** 2)
+        out: Profile = np.exp(-0.5 * (centred(n) / std) ** 2)
+        return out
+
+    return shape
+
+
+def decay(center: float | None, tau: float) -> Callable[[int], Profile]:
+    """``exp(-|i - center| / tau)``; without a centre, around the middle."""
+
+    def shape(n: int) -> Profile:
+        from_center = centred(n) if center is None else np.arange(n) - center
+        out: Profile = np.exp(-np.abs(from_center) / tau)
         return out
 
     return shape

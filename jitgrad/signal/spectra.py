@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from jitgrad.core.aval import real_dtype_of
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
 from jitgrad.core.tensor import Tensor
@@ -85,8 +84,7 @@ def _checked(
         raise ArgumentError(f"{what}: n_fft={n_fft}, hop_length={hop}, win_length={length}: hop_length must be positive, and "
                             "win_length between 1 and n_fft")  # fmt: skip
     with beside(x):
-        real = np.zeros(0, x.dtype).real.dtype
-        profile = ones(length, dtype=real) if window is None else asarray(window)
+        profile = ones(length, dtype=real_dtype_of(x.dtype)) if window is None else asarray(window)
     if profile.shape != (length,):
         raise ShapeError(f"{what}: the window must have win_length={length} points, got {profile.aval}")
     before = (n_fft - length) // 2

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jitgrad.core.config import get_default_dtype
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.creation import tensor
 from jitgrad.signal import profiles, windows
 
 
@@ -22,8 +20,8 @@ def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, layout: Any = None, **options: Any
 ) -> Tensor:
     """``alpha - beta * cos(...)``."""
-    points = profiles.sampled("hamming_window", window_length, not periodic, profiles.cosine_sum((alpha, beta)))
-    return tensor(points, **{**options, "dtype": options.get("dtype") or get_default_dtype()})
+    shape = profiles.cosine_sum((alpha, beta))
+    return windows.sampled_window("hamming_window", window_length, not periodic, shape, layout, **options)
 
 
 def blackman_window(window_length: int, periodic: bool = True, *, layout: Any = None, **options: Any) -> Tensor:

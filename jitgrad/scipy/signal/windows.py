@@ -97,21 +97,14 @@ def gaussian(M: int, std: float, sym: bool = True) -> Tensor:
 
 def general_gaussian(M: int, p: float, sig: float, sym: bool = True) -> Tensor:
     """``exp(-0.5 * |x / sig| ** (2 * p))``."""
-    return _window("general_gaussian", M, sym, lambda n: np.exp(-0.5 * np.abs(_centred(n) / sig) ** (2 * p)))
+    return _window("general_gaussian", M, sym, lambda n: np.exp(-0.5 * np.abs(profiles.centred(n) / sig) ** (2 * p)))
 
 
 def exponential(M: int, center: float | None = None, tau: float = 1.0, sym: bool = True) -> Tensor:
     """``exp(-|i - center| / tau)``; the centre is the middle, which alone is possible for ``sym``."""
     if sym and center is not None:
         raise ArgumentError(f"exponential: center={center}: a symmetric window has its centre in the middle")
-    place = center
-    return _window(
-        "exponential", M, sym, lambda n: np.exp(-np.abs(np.arange(n) - ((n - 1) / 2 if place is None else place)) / tau)
-    )
-
-
-def _centred(n: int) -> Profile:
-    return np.arange(n) - (n - 1) / 2
+    return _window("exponential", M, sym, profiles.decay(center, tau))
 
 
 def _unit(n: int) -> Profile:
@@ -145,8 +138,8 @@ def parzen(M: int, sym: bool = True) -> Tensor:
     """Parzen's window: pieces of cubic polynomials."""
 
     def shape(n: int) -> Profile:
-        x = np.abs(_centred(n)) / (n / 2.0)
-        return np.where(np.abs(_centred(n)) <= (n - 1) / 4.0, 1 - 6 * x**2 + 6 * x**3, 2 * (1 - x) ** 3)
+        x = np.abs(profiles.centred(n)) / (n / 2.0)
+        return np.where(np.abs(profiles.centred(n)) <= (n - 1) / 4.0, 1 - 6 * x**2 + 6 * x**3, 2 * (1 - x) ** 3)
 
     return _window("parzen", M, sym, shape)
 
@@ -159,7 +152,7 @@ def tukey(M: int, alpha: float = 0.5, sym: bool = True) -> Tensor:
         return hann(M, sym)
 
     def shape(n: int) -> Profile:
-        from_end = (n - 1) / 2 - np.abs(_centred(n))
+        from_end = (n - 1) / 2 - np.abs(profiles.centred(n))
         rise = 0.5 * (1 + np.cos(np.pi * (2.0 * from_end / alpha / (n - 1) - 1)))
         return np.where(from_end <= int(alpha * (n - 1) / 2.0), rise, 1.0)
 
