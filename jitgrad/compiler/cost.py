@@ -8,6 +8,8 @@ from functools import lru_cache
 
 from jitgrad.core.op import OpDef, parsed_scalar
 
+LEAST_GATHERED = 4  # bytes: smaller elements that are apart in memory are faster one by one than as vectors
+
 
 def expensive(op: OpDef) -> bool:
     """Whether one evaluation costs more than reading the operand again: a call that is no single

@@ -152,7 +152,8 @@ class _Placer:
     def _launch(self, node: TraceNode, writes: tuple[Place, ...], of: TraceNode) -> None:
         """Append the kernel of the fused ``node``."""
         reads = tuple([self.place(atom) for atom in node.ins])
-        layouts = operand_layouts(*[[p.location for p in places if p.location] for places in (reads, writes)])
+        placed = [[(p.location, p.aval.dtype) for p in places if p.location] for places in (reads, writes)]
+        layouts = operand_layouts(*placed)
         numbered = list(enumerate(node.outs))
         in_place = tuple([(k, position(node.ins, self.in_place[v])) for k, v in numbered if v in self.in_place])
         unread = tuple([k for k, v in numbered if not self.lifetimes.is_read(v)])

@@ -108,6 +108,8 @@ class Body:
         if access.segments:
             return self._place_at_offset(access)
         inner = index(access.inner, self.columns) if self.columns else ""
+        if access.shift:
+            inner = f"{inner} + {access.shift}"
         if self.row_pointers and (access.outer != () and set(access.outer) != {"0"}) and self.columns:
             return f"{access.name}r", inner or "0"
         outer = index(access.outer, self.rows) if access.outer and access.outer != PER_BLOCK else ""

@@ -37,7 +37,8 @@ def schedule(nest: LoopNest, tuning: Tuning) -> Schedule:
     iterations, block_size = iterations_and_block(nest, form, tuning)
     nontemporal = nontemporal_results(nest, tuning) if form is KernelForm.ROWS else frozenset()
     vectors = _row_vectors(nest, tuning) if form is KernelForm.ROWS and not nontemporal else None
-    return Schedule(form, iterations, block_size, transposed, nontemporal, vectors)
+    interleaves = form is KernelForm.ROWS
+    return Schedule(form, iterations, block_size, transposed, nontemporal, vectors, interleaves)
 
 
 def _row_vectors(nest: LoopNest, tuning: Tuning) -> int | None:

@@ -60,7 +60,8 @@ class Access:
 
     ``segments`` hold, per outer and then per inner axis, what is read at other positions than those
     of the loop; () along axes where nothing is. ``interior`` is the number of the last axis's
-    segment that `Kernel.interior` is in.
+    segment that `Kernel.interior` is in. ``shift`` is added to every index: accesses of one name
+    that differ in it are interleaved.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Access:
     base: str = ""  # iota: name of the parameter that is added
     segments: tuple[tuple[Segment, ...], ...] = ()
     interior: int = 0
+    shift: int = 0
 
     def stays_along(self, inner: bool) -> bool:
         """Whether it is the same element all along the inner axes, or along the outer ones."""
@@ -226,6 +228,7 @@ class Schedule:
         transposed: names of the operands that form TILED_TRANSPOSE transposes.
         nontemporal: names of the results that are stored past the caches.
         row_vectors: of an iteration of the loops over a row; None leaves that to the code generator.
+        interleaves: whether operands that lie between each other's elements are read and written as one array.
     """
 
     form: KernelForm
@@ -234,6 +237,7 @@ class Schedule:
     transposed: tuple[str, ...] = ()
     nontemporal: frozenset[str] = frozenset()
     row_vectors: int | None = None
+    interleaves: bool = False
 
     @property
     def blocks(self) -> int:

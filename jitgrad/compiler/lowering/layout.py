@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from jitgrad.core.aval import Aval, Shape
+from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.axis_runs import AxisRuns, ends
 from jitgrad.core.ir import TraceNode
 from jitgrad.eager.buffer_pool import ALIGNMENT, SMALL
@@ -31,6 +31,7 @@ class Buffer:
 
 
 BufferOffset = tuple[Buffer, int]  # an address: ``int`` bytes from the start of the buffer on
+MAX_INTERLEAVED = 8  # operands of one stride that kernels may read or write as one array, element by element
 ArgSlot = int | BufferOffset  # one entry of a launch's argument table
 
 
@@ -60,6 +61,9 @@ class Location(NamedTuple):
         return low * itemsize, high * itemsize
 
 
+Located = tuple[Location, Dtype]
+
+
 class OperandLayout(NamedTuple):
     """The part of an operand's location that a kernel depends on.
 
@@ -69,22 +73,45 @@ class OperandLayout(NamedTuple):
         aligned: for a result: whether it starts at a cache line of memory that the program
             allocates.
         runs: of an operand that is read at other positions, as `Location` has them.
+        neighbour: the slot of an operand of the same memory and strides, and how many elements behind
+            it this one starts.
     """
 
     slot: int
     strides: tuple[int, ...]
     aligned: bool
     runs: tuple[AxisRuns, ...] = ()
+    neighbour: tuple[int, int] | None = None
 
 
-def operand_layouts(reads: Sequence[Location], writes: Sequence[Location]) -> tuple[OperandLayout, ...]:
+def operand_layouts(reads: Sequence[Located], writes: Sequence[Located]) -> tuple[OperandLayout, ...]:
     """The layouts of a kernel's operands, and of its results after them."""
     first: dict[BufferOffset, int] = {}
     layouts = []
-    for k, (buffer, offset, strides, runs) in enumerate((*reads, *writes)):
+    for k, ((buffer, offset, strides, runs), _) in enumerate((*reads, *writes)):
         own = k >= len(reads) and buffer.role is BufferRole.TEMPORARY and buffer.nbytes >= SMALL
         layouts.append(OperandLayout(first.setdefault((buffer, offset), k), strides, own and offset % ALIGNMENT == 0, runs))
+    for k, (base, shift) in _neighbours(reads, writes).items():
+        layouts[k] = layouts[k]._replace(neighbour=(layouts[base].slot, shift))
     return tuple(layouts)
+
+
+def _neighbours(reads: Sequence[Located], writes: Sequence[Located]) -> dict[int, tuple[int, int]]:
+    """The operands of which the elements may lie between those of another one, which starts first: the number of that
+    one, and the distance in elements. The memory of these is only read or only written."""
+    places, found = (*reads, *writes), dict[int, tuple[int, int]]()
+    both = {place.buffer for place, _ in reads} & {place.buffer for place, _ in writes}
+    groups: dict[Hashable, list[int]] = {}
+    for k, ((buffer, offset, strides, runs), dtype) in enumerate(places):
+        if buffer not in both and not runs and max(map(abs, strides), default=0) > 1:
+            groups.setdefault((buffer, strides, dtype, offset % dtype.itemsize), []).append(k)
+    for members in groups.values():
+        base = min(members, key=lambda k: places[k][0].offset)
+        for k in members:
+            shift = (places[k][0].offset - places[base][0].offset) // places[k][1].itemsize
+            if 0 < shift < MAX_INTERLEAVED:
+                found[k] = base, shift
+    return found
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:

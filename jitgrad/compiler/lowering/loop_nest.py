@@ -3,12 +3,13 @@ value."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
+from jitgrad.compiler.cost import LEAST_GATHERED
 from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions, Read
 from jitgrad.compiler.fusion.group import Group
 from jitgrad.compiler.lowering.kernel_ir import Access, KernelForm, KernelParameter, Schedule, Scope, Segment
@@ -33,7 +34,6 @@ _MAX_CONSTANT_STRIDE = 64  # in elements; those of longer ones are in a cache li
 _MAX_OFFSET_IN_TEXT = 32
 # Elements: edges are whole vectors of any dtype, and the interior is as many of them as run interleaved.
 _EDGE, _INTERIOR = 32, 64
-_LEAST_GATHERED = 4  # bytes: smaller elements are faster one by one
 
 
 @dataclass(slots=True, eq=False)
@@ -114,6 +114,8 @@ class LoopNest:
         for operand in self.operands.values():
             lanes = self.outer_axes[-1] if vectorized else None
             operand.access = self._access(operand, operand.name in schedule.transposed, lanes)
+        if schedule.interleaves:
+            self._interleave()
 
     def producer(self, value: Value) -> TraceNode:
         """The node of the body that computes ``value``."""
@@ -247,6 +249,22 @@ class LoopNest:
         segments = tuple([self._segments(operand, axis) for axis in (*self.outer_axes, *self.inner_axes)])
         return replace(access, segments=segments, interior=self._interior_run(operand))
 
+    def _interleave(self) -> None:
+        """Read and write operands that lie between each other's elements as one array each: LLVM then makes vectors of
+        all their elements in memory, and knows only one pointer to them."""
+        in_place = {*self.in_place, *self.in_place.values()}
+        first: dict[Hashable, OperandAccess] = {}
+        for operand in self.operands.values():
+            if operand.layout is not None and operand.value not in in_place:
+                first.setdefault((operand.layout.slot, *_kind(operand)), operand)
+        for operand in self.operands.values():
+            if operand.layout is None or operand.layout.neighbour is None or operand.value in in_place:
+                continue
+            slot, shift = operand.layout.neighbour
+            base = first.get((slot, *_kind(operand)))
+            if base is not None and base.access is not None and _is_between(base.access, shift):
+                operand.access = replace(base.access, shift=shift)
+
     # --- reads at other positions ---------------------------------------------------------------------------------
 
     def reads_at_offsets(self) -> bool:
@@ -337,10 +355,19 @@ class LoopNest:
         return f"{letter}{self._local_count}"
 
 
+def _kind(operand: OperandAccess) -> tuple[Hashable, ...]:
+    return operand.value.aval.dtype, operand.strides, operand.written
+
+
+def _is_between(access: Access, shift: int) -> bool:
+    """Whether elements ``shift`` behind those of ``access`` lie between them, in a loop of constant steps."""
+    return len(access.inner) == 1 and access.inner[0].isdigit() and shift < int(access.inner[0])
+
+
 def _is_constant_in_text(step: int, itemsize: int) -> bool:
     """Whether the kernel's text should have the stride ``step`` of a loop over elements as a number.
 
     LLVM vectorises a loop over a stride that it does not know for a stride of 1 alone. One that it knows becomes
     shuffles or gathers: 0.1 to 0.3 of the time for floats. Kernels for other strides serve all of them.
     """
-    return step == -1 or itemsize >= _LEAST_GATHERED and 2 <= abs(step) <= _MAX_CONSTANT_STRIDE
+    return step == -1 or itemsize >= LEAST_GATHERED and 2 <= abs(step) <= _MAX_CONSTANT_STRIDE

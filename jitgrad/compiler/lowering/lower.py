@@ -175,7 +175,7 @@ class _Builder:
             into.append(Load(name, access, note))
             return name
         assert loop is not None, "an element is read outside the inner loop"
-        key = f"{access.name}{access.outer}{access.inner}"
+        key = f"{access.name}{access.outer}{access.inner}{access.shift}"
         if key not in loop:
             loop[key] = self.nest.new_local("a")
             into.append(Load(loop[key], access, note))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import prod
 
-from jitgrad.compiler.cost import expensive
+from jitgrad.compiler.cost import LEAST_GATHERED, expensive
 from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions
 from jitgrad.compiler.passes.axis_unroller import AxisUnroller, aligned, is_disjoint_fold, is_divisible
 from jitgrad.compiler.tuning import Tuning
-from jitgrad.core.aval import Shape
+from jitgrad.core.aval import Aval, Shape
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.ops.convolution import UNFOLD
@@ -101,6 +101,8 @@ class _Axes:
                     if self.reduced(node).isdisjoint(streamed):
                         cut |= self.reduced(node)
                     before |= {node}
+            elif any(self.reduced(row) <= cut for row in before):
+                cut |= self.interleaved(node.out) - streamed
             if before:
                 behind[node.out] = before
         for atom in self.stored():
@@ -140,7 +142,8 @@ class _Axes:
     def streamed(self) -> set[Axis]:
         """The axes along which large arrays are read or written: the elements of a piece are apart in memory.
 
-        A kernel assembles vectors of such pieces one element at a time; transposing whole rows to lanes is faster.
+        A kernel assembles vectors of such pieces one element at a time; transposing whole rows to lanes is faster, but for
+        few pieces that are interleaved.
         """
         largest: dict[Axis, int] = {}
         seen: list[tuple[Axis, int]] = []
@@ -152,11 +155,30 @@ class _Axes:
             if not node.op.renames:
                 for root, dims in self.definitions.reads(node):
                     if root not in self.computed:
-                        seen += [(self.find((loop, k)), root.aval.size) for k in dims if k != NONE]
+                        far = [k for k, is_far in zip(dims, self.far_apart(root.aval), strict=True) if is_far and k != NONE]
+                        seen += [(self.find((loop, k)), root.aval.size) for k in far]
         needed: list[Atom] = [a for node in self.graph.nodes if not is_divisible(node) for a in node.ins]
         for atom in (*needed, *self.graph.outputs):
-            seen += [(self.find((atom, k)), atom.aval.size) for k in range(atom.aval.ndim)]
+            seen += [(self.find((atom, k)), atom.aval.size) for k, is_far in enumerate(self.far_apart(atom.aval)) if is_far]
         return {axis for axis, size in seen if size * self.tuning.repeated_reads > largest.get(axis, 0)}
+
+    def interleaved(self, value: Value) -> set[Axis]:
+        """The axis of ``value`` along which pieces are interleaved, if there is one.
+
+        Where a loop over points reduces the coordinates of each, what is computed of them with the result is, too.
+        """
+        near = [k for k, is_far in enumerate(self.far_apart(value.aval)) if not is_far]
+        return {self.find((value, k)) for k in near if self.are_few(value.aval.shape, (k,))}
+
+    def far_apart(self, aval: Aval) -> list[bool]:
+        """For each axis of an array in order: False if the pieces along it are interleaved, and few.
+
+        Kernels read and write these as one array, by shuffles of whole vectors.
+        """
+        if aval.dtype.itemsize < LEAST_GATHERED:
+            return [True] * aval.ndim
+        most, shape = self.tuning.interleaved_pieces, aval.shape
+        return [not (1 < n <= most and prod(shape[k + 1 :]) == 1) for k, n in enumerate(shape)]
 
     def loop(self, node: TraceNode) -> tuple[Value | TraceNode, Shape]:
         """The node or value whose axes are those of ``node``'s loop, and their lengths."""
