@@ -107,6 +107,8 @@ class Tuning:
     # Pieces along the last axis of an array are interleaved. Up to so many are read and written as whole vectors, a kernel
     # for each point: the energy of springs between points of three coordinates takes 0.3 of the time of rows of three.
     interleaved_pieces: int = 4
+    # Products of so many points with a few rows and columns are computed piece by piece, too.
+    min_points: int = 256
     # An array that is read so many times is worth a copy whose elements are neighbours.
     repeated_reads: int = 8
 

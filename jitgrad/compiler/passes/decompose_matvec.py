@@ -1,4 +1,5 @@
-"""Rewrites products of matrices and vectors as multiplications and sums, which fuse: memory bounds their time."""
+"""Rewrites products of matrices and vectors, and of many short rows, as multiplications and sums, which fuse: memory bounds
+their time."""
 
 from __future__ import annotations
 
@@ -44,6 +45,10 @@ class _Decomposer(Rewriter):
         if (sizes := _sizes(node)) is None:
             return None
         ins, (m, k, n) = node.ins, sizes
+        if ins[1].aval.ndim == 2 and self.has_few_terms(m, ins[0].aval.size // k, k, n):
+            return self.few_terms(ins, node.out.aval.dtype, k > m)
+        if not (k == 1 or (1 in (m, n) and node.out.aval.size * k == max(atom.aval.size for atom in ins))):
+            return None
         left, right, dtype = ins[0].aval.shape[:-2], ins[1].aval.shape[:-2], node.out.aval.dtype
         if k > 1 and (m, n) != (1, 1) and not self.pays(ins, n == 1):
             return None if dtype == HALF else self.as_row(node)
@@ -63,6 +68,36 @@ class _Decomposer(Rewriter):
         if k > 1:
             total = self.emit(SUM, total, axis=(total.aval.ndim - (1 if n == 1 else 2),))
         return self.shaped(self.converted(total, dtype), node.out.aval.shape)
+
+    def has_few_terms(self, m: int, rows: int, k: int, n: int) -> bool:
+        """Whether a product multiplies many points by a matrix of a few rows and columns, or many points by as many."""
+        few, many = self.tuning.interleaved_pieces, self.tuning.min_points
+        return 1 < n <= few and (1 < k <= few and rows >= many or 1 < m <= few and k >= many)
+
+    def few_terms(self, ins: tuple[Atom, ...], dtype: Dtype, over_points: bool) -> Atom:
+        """Each product of two elements, and their sum: the axes of a few elements become pieces (`unroll_axes`).
+
+        ``over_points``: of columns ``x.T @ y``, over the first axis of both; else of ``x @ w``, over the last one of ``x``.
+        """
+        a, b = (self.converted(atom, compute_dtype(dtype)) for atom in ins)
+        if over_points:
+            return self.converted(self.sum_of_products(self.swapped(a), b, -1, -2, -3), dtype)
+        return self.converted(self.sum_of_products(a, self.swapped(b), -2, 0, -1), dtype)
+
+    def sum_of_products(self, a: Atom, b: Atom, left: int, right: int, over: int) -> Atom:
+        """``sum(expand_dims(a, left) * expand_dims(b, right), axis=over)``."""
+        rank = a.aval.ndim + 1
+        a = self.emit(EXPAND_DIMS, a, axis=(left % rank,))
+        b = self.emit(EXPAND_DIMS, b, axis=(right % (b.aval.ndim + 1),))
+        return self.emit(SUM, self.emit(MULTIPLY, a, b), axis=(over % rank,))
+
+    def swapped(self, atom: Atom) -> Atom:
+        """``atom`` with its last two axes in the other order."""
+        producer, last = self.producer(atom), atom.aval.ndim - 1
+        axes = (*range(last - 1), last, last - 1)
+        if producer is not None and producer.op is PERMUTE_DIMS and producer.attr("axes") == axes:
+            return producer.ins[0]
+        return self.emit(PERMUTE_DIMS, atom, axes=axes)
 
     def integer_product(self, node: TraceNode) -> Atom:
         """The products of each row and column, added up; a sum of bools is true where one is."""
@@ -115,15 +150,13 @@ class _Decomposer(Rewriter):
 
 
 def _sizes(node: TraceNode) -> tuple[int, int, int] | None:
-    """Rows, inner size and columns of a ``matmul`` to decompose; None for any other."""
+    """Rows, inner size and columns of a ``matmul`` of one float dtype; None for any other."""
     x, y, out = node.ins[0].aval, node.ins[1].aval, node.out.aval
     if x.dtype.kind != "f" or not x.dtype == y.dtype == out.dtype or (out.dtype == HALF and not in_kernels()):
         return None
     m, k = (1, *x.shape)[-2:]
     n = y.shape[-1] if y.ndim > 1 else 1
-    work = out.size * k
-    once = k == 1 or (1 in (m, n) and work == max(x.size, y.size))
-    return (m, k, n) if work and once else None
+    return (m, k, n) if out.size * k else None
 
 
 def _keeps_order(node: TraceNode) -> bool:

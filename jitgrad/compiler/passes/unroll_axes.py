@@ -14,6 +14,8 @@ from jitgrad.core.op import Kind
 from jitgrad.ops.convolution import UNFOLD
 from jitgrad.ops.movement import BROADCAST_TO, RESHAPE
 
+_PAIR = 2  # axes that a sum over points keeps
+
 Axis = tuple[Atom | TraceNode, int]  # a value, or the node that reduces it; the axis there
 
 
@@ -21,7 +23,8 @@ def unroll_axes(graph: Graph, tuning: Tuning) -> Graph:
     """``max(x, axis=(1, 3))`` of ``x[n,2,m,2]`` becomes ``maximum`` of four slices ``x[:, i, :, j]``.
 
     Likewise ``sum(d * d, axis=2)`` of ``d[n,n,3]``, with all values that have this axis, if another sum is over one of the
-    other axes: no loop nest has reductions over several of its axes. The loops are then over the other axes.
+    other axes: no loop nest has reductions over several of its axes. The loops are then over the other axes. So are those of
+    up to four coordinates of points, which vectors hold better than rows so short.
     """
     if not any(node.op.kind is Kind.REDUCE or node.op is BROADCAST_TO for node in graph.nodes):
         return graph
@@ -97,9 +100,11 @@ class _Axes:
                 for row in before:
                     if self.splits(node, row):
                         cut |= self.reduced(row)
+                if self.has_short_columns(node):
+                    cut |= {self.find((node, k)) for k in _kept(node)} - streamed
                 if self.is_short_row(node):
                     if self.reduced(node).isdisjoint(streamed):
-                        cut |= self.reduced(node)
+                        cut |= self.reduced(node) | (self.interleaved(node.out) - streamed)
                     before |= {node}
             elif any(self.reduced(row) <= cut for row in before):
                 cut |= self.interleaved(node.out) - streamed
@@ -244,6 +249,14 @@ class _Axes:
             return True  # the reduced axes are before and behind the kept ones
         together = list(gone) == real[real.index(gone[0]) :][: len(gone)]
         return together and prod(shape[gone[-1] + 1 :]) >= self.tuning.min_lanes
+
+    def has_short_columns(self, node: TraceNode) -> bool:
+        """Whether ``node`` reduces many points to a few numbers for each coordinate, or pair of coordinates."""
+        shape, gone, most = node.ins[0].aval.shape, _gone(node), self.tuning.interleaved_pieces
+        kept = [k for k, n in enumerate(shape) if n != 1 and k not in gone]
+        if not gone or not kept or kept[0] < gone[-1] or prod(shape[k] for k in gone) < self.tuning.min_points:
+            return False
+        return len(kept) <= _PAIR and all(shape[k] <= most for k in kept) and self.are_few(shape, tuple(kept))
 
     def is_short_row(self, node: TraceNode) -> bool:
         """Whether ``node`` reduces short trailing axes."""

@@ -61,7 +61,57 @@ def test_a_linear_model_and_its_gradient_are_one_kernel():
     assert len(step.lookup(W, X, C[:, 0]).program.steps) == 1
 
 
+P, Q, S = R.standard_normal((20, 30, 3)), R.standard_normal((600, 4)), R.standard_normal((600, 2))
+W3, W4 = R.standard_normal((3, 4)), R.standard_normal((4, 2))
+FEW_TERMS = {
+    "points": (lambda x, w: x @ w, (Q, W4)),
+    "points and a transposed matrix": (lambda x, w: x @ w.T, (S, W4)),
+    "points in two axes": (lambda x, w: x @ w, (P, W3)),
+    "points backwards": (lambda x, w: x[::-1, ::-1] @ w, (Q, W4)),
+    "columns": (lambda x, y: x.T @ y, (Q, S)),
+    "columns of rows": (lambda x, y: jg.permute_dims(x, (1, 0)) @ y[::-1], (Q, Q)),
+    "rows in memory": (lambda x, y: x @ y, (np.ascontiguousarray(Q.T), S)),
+    "einsum": (lambda x, w: jg.einsum("hwc,cd->hwd", x, w), (P, W3)),
+    "float32": (lambda x, w: x.astype("float32") @ w.astype("float32"), (Q, W4)),
+}
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("name", FEW_TERMS)
+def test_products_of_points_are_kernels_and_right(name: str):
+    function, arrays = FEW_TERMS[name]
+    fused = jit(lambda *args: jg.tanh(function(*args)), check="off")
+
+    tolerance = 1e-5 if name == "float32" else 1e-12
+    np.testing.assert_allclose(fused(*arrays).numpy(), jg.tanh(function(*arrays)).numpy(), rtol=tolerance, atol=tolerance)
+    assert fused.explain(*arrays).unfused_ops == []
+
+
+@pytest.mark.numba
+def test_an_affine_map_of_points_and_its_gradients_are_one_kernel():
+    def loss(w, b, x, y):
+        return jg.mean(jg.square(x @ w + b - y))
+
+    step = jit(jg.value_and_grad(loss, argnums=(0, 1)), check="off")
+    args = W4, W4[0], Q, S
+
+    for found, expected in zip(step(*args)[1], jg.value_and_grad(loss, argnums=(0, 1))(*args)[1], strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)
+    assert len(step.lookup(*args).program.steps) == 1
+
+
+def test_second_derivatives_of_products_of_points():
+    def loss(w):
+        return jg.sum(jg.tanh(Q @ w) ** 3)
+
+    hessian = jit(jg.hessian(loss), check="off")(W4)
+    np.testing.assert_allclose(hessian.numpy(), jg.hessian(loss)(W4).numpy(), rtol=1e-9, atol=1e-9)
+
+
 OTHERS = {
+    "few points": (X[:200, :4], np.ones((4, 4))),
+    "batch of matrices": (np.ones((5, 300, 3)), np.ones((5, 3, 3))),
+    "points of five coordinates": (X[:, :5], np.ones((5, 5))),
     "two columns": (X, np.ones((7, 2))),
     "one matrix, several columns": (X, np.ones((3, 7, 1))),
     "several rows, one matrix": (np.ones((3, 1, 300)), X),

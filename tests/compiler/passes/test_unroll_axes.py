@@ -191,6 +191,20 @@ def test_rows_columns_and_lanes_are_left_to_their_loops() -> None:
     assert parts(lambda x: x.sum(axis=2).sum(axis=1), (20, 40, 3))
 
 
+def test_sums_over_points_are_numbers_for_each_coordinate() -> None:
+    assert parts(lambda x: x.sum(axis=0), (300, 3))
+    assert parts(lambda x: (x[:, :, None] * x[:, None]).sum(axis=0), (300, 3))
+    assert not parts(lambda x: x.sum(axis=0), (300, 5))
+    assert not parts(lambda x: x.sum(axis=1), (4, 300))
+
+
+@pytest.mark.parametrize("reduction", ["sum", "max", "mean", "prod"])
+@pytest.mark.parametrize("shape", [(300, 3), (20, 20, 4), (257, 2, 3)])
+def test_columns_of_points(reduction: str, shape: tuple[int, ...], same: Any) -> None:
+    axes = (0, 1) if shape[1] == 20 else 0
+    same(lambda x: getattr(jg, reduction)(jg.tanh(x), axis=axes), jg.tensor(R.standard_normal(shape)), rtol=1e-12)
+
+
 def test_limits() -> None:
     assert parts(windows("max"), (LEAST_PIECE, 1, MAX_PIECES, 2, 1))
     assert not parts(windows("max"), (LEAST_PIECE, 2, MAX_PIECES + 1, 20, 2))
