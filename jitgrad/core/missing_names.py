@@ -14,7 +14,7 @@ INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "script": "decorate the function with jitgrad.jit",
     "pmap": "there is one process and one device; jitgrad.vmap is for examples, and kernels use all cores",
     "distributed": "there is one process and one device",
-    "DataParallel": "there is one process and one device",
+    "DistributedDataParallel": "there is one process and one device; nn.DataParallel(module) runs the module there",
     "autograd": _DIFFERENTIATE, "jacrev": "it is jitgrad.func.jacrev", "jacfwd": "it is jitgrad.func.jacfwd",
     "GradScaler": "it is jitgrad.amp.GradScaler", "bfloat16": "NumPy has no bfloat16; the floats are 16, 32 and 64 bits",
     "complex32": "use complex64",

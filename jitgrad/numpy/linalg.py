@@ -234,7 +234,7 @@ def matrix_rank(
     if not s.shape[-1]:
         return reduce.sum(greater(s, 0), -1)
     share = np.finfo(x.dtype).eps * builtins.max(x.shape[-2:]) if rtol is None else _per_matrix(rtol)
-    relative = multiply(reduce.max(s, -1, keepdims=True), share)
+    relative = multiply(reduce.max(s, axis=-1, keepdims=True), share)
     return reduce.sum(greater(s, relative if limit is None else maximum(relative, _per_matrix(limit))), -1)
 
 
@@ -331,7 +331,7 @@ def _matrix_norm(x: Tensor, ord: Any) -> Tensor:
             return reduce.sum(values, -1)  # an empty matrix has the norm 0
         if builtins.abs(ord) == 2:
             return values[..., 0 if ord == 2 else -1]
-        return reduce.max(values, -1) if ord > 0 else reduce.min(values, -1)
+        return reduce.max(values, axis=-1) if ord > 0 else reduce.min(values, axis=-1)
     raise ArgumentError(f"norm: ord of matrices must be None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}")
 
 

@@ -22,7 +22,7 @@ import jitgrad as jg
         (jg.func, "jacref", "did you mean 'jacrev'"),
         (jg, "sofmax", "did you mean 'softmax'"),
         (jg.nn, "Linaer", "did you mean 'Linear'"),
-        (jg.nn, "DataParallel", "one process"),
+        (jg.nn, "DistributedDataParallel", "one process"),
         (jg.nn.functional, "cross_entorpy", "did you mean 'cross_entropy'"),
         (jg.optim, "Adamw", "did you mean 'Adam"),
     ],
