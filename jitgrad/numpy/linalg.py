@@ -35,6 +35,7 @@ from jitgrad.ops.creation import eye
 from jitgrad.ops.triangles import tril
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.keywords import takes_dim
+from jitgrad.ops.matrix_exponential import matrix_exp as matrix_exp  # torch's, beside NumPy's functions
 from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape, squeeze
 from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside

@@ -45,6 +45,7 @@ from jitgrad.ops.flat_view import FlatView, fill_flat
 from jitgrad.ops.indexed_updates import IndexedUpdates
 from jitgrad.ops.inplace import assign, copy_, fill_, is_same_view, set_item, update, zero_
 from jitgrad.ops.linalg import MATMUL, matmul
+from jitgrad.ops.matrix_exponential import matrix_exp
 from jitgrad.ops.memory_formats import check_memory_format
 from jitgrad.ops.operators import Binary, forward, is_operand, reflected
 from jitgrad.ops.placement import move
@@ -291,6 +292,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "zero_grad": _zero_grad,
     "copy": clone,
     "cumsum": reduce.cumulative_sum,
+    "matrix_exp": matrix_exp,
     "ravel": movement.flatten,
     "view": movement.reshape,
     "unsqueeze": movement.expand_dims,
