@@ -47,6 +47,10 @@ ROOMS = (
     "jitgrad.compiler",
     "jitgrad.batching",
     "jitgrad.func",
+    "jitgrad.lax",
+    "jitgrad.tree_util",
+    "jitgrad.tree",
+    "jitgrad.flatten_util",
     "jitgrad.backends.llvm",
     "jitgrad.backends.codegen",
     "jitgrad.backends.base",  # what a target is
