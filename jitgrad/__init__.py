@@ -177,7 +177,8 @@ from jitgrad.numpy.array_api import (
     unique_inverse as unique_inverse, unique_values as unique_values,
 )
 from jitgrad.numpy.linalg import (
-    cholesky as cholesky, det as det, inv as _inv, matrix_power as matrix_power, pinv as _pinv, slogdet as slogdet,
+    cholesky as cholesky, det as det, inv as _inv, matrix_exp as matrix_exp, matrix_power as matrix_power, pinv as _pinv,
+    slogdet as slogdet,
 )
 from jitgrad.numpy.elementwise import conj as conj, imag as imag, isreal as isreal, real as real
 from jitgrad.ops.complex_numbers import (

@@ -10,6 +10,7 @@ from jitgrad.core.errors import TraceError
 from jitgrad.core.ir import Value
 from jitgrad.core.storage import Storage
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.creation import clone
 from jitgrad.ops.identity import ALIAS, STOP_GRADIENT
 
 _REMEDY = "To change the elements in place, which needs none of this, write tensor.data.copy_(new)"
@@ -31,13 +32,17 @@ def assign_data(trace: Any, target: Tensor, new: Tensor) -> None:
         raise TraceError(f"{asked}: new comes from outside of the function, and two such tensors cannot get one memory "
                          f"in it. Write tensor.data = new.clone(). {_REMEDY}")  # fmt: skip
     _leave_memory(trace, target)
-    views = [view.tensor() for view in trace.views.get(id(target._storage), ())]
-    if any(view is not None for view in views) or trace.view_of(target) is not None:
-        raise TraceError(f"{asked}: another tensor that the function made is a view of it. {_REMEDY}")
+    family = trace.views.get(id(target._storage), [])
+    views = [view for view in family if view.tensor() is not None]
+    if len(views) > 1 or trace.view_of(target) is not None:
+        raise TraceError(f"{asked}: other tensors that the function made are views of it. {_REMEDY}")
     if trace.view_of(new) is not None or trace.views.get(id(new._memory)):
         raise TraceError(
             f"{asked}: new is a view of another tensor, or has views. Write tensor.data = new.clone(). {_REMEDY}"
         )
+    for view in views:
+        family.remove(view)
+        _keep_old_memory(view.tensor())
     trace.replaced.add(id(target))
     trace.rebind(target, trace.current(new))
     trace.remember_view(View(weakref.ref(new), target, STOP_GRADIENT, {}))
@@ -49,6 +54,13 @@ def _leave_memory(trace: Any, target: Tensor) -> None:
     if view is not None and view.op is ALIAS:
         trace.views[id(target._storage)].remove(view)
         target._storage = Storage()
+
+
+def _keep_old_memory(old: Tensor | None) -> None:
+    """The one view of a tensor whose memory is replaced, such as an earlier ``tensor.data``, has the old one alone."""
+    if old is not None:
+        old._data = clone(old)._data
+        old._storage, old._view = Storage(), None
 
 
 def _is_view_of(trace: Any, tensor: Tensor, base: Tensor) -> bool:

@@ -7,15 +7,14 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 _DIFFERENTIATE = "jitgrad itself has grad, value_and_grad, vjp, jvp, hvp, jacobian and hessian"
-_TREES = "any library for pytrees will do, such as optree: optree.tree_map(f, tree)"
 _NO_WAIT = "results on the host are complete; on a GPU use jitgrad.cuda.synchronize()"
 INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "compile": "decorate the function with jitgrad.jit",
     "script": "decorate the function with jitgrad.jit",
     "pmap": "there is one process and one device; jitgrad.vmap is for examples, and kernels use all cores",
     "distributed": "there is one process and one device",
-    "DataParallel": "there is one process and one device",
-    "autograd": _DIFFERENTIATE, "jacrev": "it is jitgrad.func.jacrev", "jacfwd": "it is jitgrad.func.jacfwd",
+    "DistributedDataParallel": "there is one process and one device; nn.DataParallel(module) runs the module there",
+    "autograd": _DIFFERENTIATE,
     "GradScaler": "it is jitgrad.amp.GradScaler", "bfloat16": "NumPy has no bfloat16; the floats are 16, 32 and 64 bits",
     "complex32": "use complex64",
     "sparse": "there are no sparse tensors; use index_add and take", "sparse_coo_tensor": "use index_add and take",
@@ -24,11 +23,10 @@ INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "DataLoader": "it is jitgrad.utils.data.DataLoader",
     "Function": "it is jitgrad.autograd.Function", "custom_gradient": "use jitgrad.custom_vjp",
     "custom_jvp": "use jitgrad.custom_vjp, which jitgrad.jvp differentiates as well",
-    "lax": "write loops and branches in Python; their trace is compiled. lax.cond is jitgrad.where, lax.stop_gradient x.detach()",
     "random": "random numbers come from generators, not from keys: jitgrad.manual_seed(seed) in place of PRNGKey, another "
     "jitgrad.Generator(seed) in place of split, and jitgrad.normal(..., generator=g) or g.normal(...)",
     "PRNGKey": "random numbers come from generators: jitgrad.manual_seed(seed), or jitgrad.Generator(seed)",
-    "tree_util": _TREES, "tree": _TREES, "tree_map": _TREES,
+    "tree_map": "it is jitgrad.tree_util.tree_map",
     "remat": "it is jitgrad.checkpoint", "stop_gradient": "use x.detach()", "linearize": "use jitgrad.jvp or jitgrad.vjp",
     "device_put": "use x.to(device)", "devices": "use jitgrad.cuda.device_count()", "block_until_ready": _NO_WAIT,
     "make_jaxpr": "print jitgrad.jit(f).graph(*args)", "eval_shape": "jitgrad.jit(f).graph(*args) has the shapes of the results",

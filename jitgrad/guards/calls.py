@@ -9,7 +9,7 @@ import itertools
 import math
 import time
 import weakref
-from collections import deque
+from collections import deque, namedtuple
 from collections.abc import Sequence
 from contextvars import ContextVar
 from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType
@@ -34,6 +34,7 @@ from jitgrad.guards.unrepeatable import pass_unrepeatable, read_unrepeatable, wr
 from jitgrad.guards.unseen_stores import change_items
 from jitgrad.guards.writes import tensors_in
 
+_NAMEDTUPLE = namedtuple.__code__
 _WRITING = frozenset(["write", "writelines", "flush", "close", "fileno", "isatty", "__exit__", "__enter__"])
 _WITHOUT_READING = (  # ask only for the type, the identity or whether an object can be called
     isinstance, issubclass, type, id, callable, print, repr, super, hash,
@@ -46,6 +47,11 @@ _GIVE_AN_ITEM = (min, max, functools.reduce, sum)  # the result may be an item, 
 _GIVE_TUPLES = (zip, enumerate, itertools.product)
 _JUDGE_ITEMS = (any, all, filter)  # read whether items are empty
 _SLEEP = (time.sleep,)
+
+
+def _names_fields(frame: ShadowFrame, callee: Any) -> bool:
+    """Whether ``namedtuple`` evaluates a text that it made of its arguments, which gives the same again."""
+    return callee is eval and frame.frame.f_code is _NAMEDTUPLE
 
 
 def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence[str] = ()) -> Any:
@@ -69,7 +75,7 @@ def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
     remedy = remedy_for(callee) if callee is not UNKNOWN else None
     if callee is print or callee is builtins.open:
         frame.reads.prints[f"{callee.__name__} ({frame.origin()})"] = None
-    if remedy is not None and callee not in _SLEEP and not writes_file(callee, args, keywords):
+    if remedy is not None and not (callee in _SLEEP or writes_file(callee, args, keywords) or _names_fields(frame, callee)):
         return read_unrepeatable(frame, callee, remedy)
     if isinstance(callee, MethodType):
         return observe_call(frame, callee.__func__, [callee.__self__, *args], keywords)

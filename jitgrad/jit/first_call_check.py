@@ -64,7 +64,7 @@ def check_first_call(
 
 def as_later_calls(traced: TraceResult, result: Any) -> Any:
     """The eager ``result`` with Tensors for the NumPy arrays and numbers that the program computes."""
-    leaves = traced.result_treedef.flatten_up_to(result)
+    leaves = traced.result_leaves(result)
     specs = traced.results[: len(leaves)]  # of what is stored outside: the others
     computed = {k for k, r in enumerate(specs) if r.output is not None and not r.number}
     if all(isinstance(leaves[k], Tensor) for k in computed):

@@ -115,9 +115,24 @@ class TraceResult:
         """The containers of the function's result alone; those that existed before the call are leaves."""
         return self.treedef.child(0) if self.stores else self.treedef
 
+    def result_leaves(self, result: Any) -> list[Any]:
+        """The leaves of a ``result`` with the containers of the traced one.
+
+        A class of named tuples that the function makes is another one in each run, under the same name.
+        Raises ValueError if the containers differ.
+        """
+        traced = self.result_treedef
+        try:
+            return list(traced.flatten_up_to(result))
+        except ValueError:
+            leaves, treedef = optree.tree_flatten(result, none_is_leaf=True, namespace=traced.namespace)
+            if str(treedef) != str(traced):
+                raise
+            return list(leaves)
+
     def observed(self, result: Any) -> list[tuple[str, Any]]:
         """The leaves of ``results`` after an eager run that returned ``result``, with their names."""
-        leaves = [(f"result {k}", x) for k, x in enumerate(self.result_treedef.flatten_up_to(result))]
+        leaves = [(f"result {k}", x) for k, x in enumerate(self.result_leaves(result))]
         for store in self.stores:
             name = f"what {store.path} holds"
             leaves += [(name, x) for x in optree.tree_leaves(store.present(), none_is_leaf=True)]

@@ -12,7 +12,8 @@ from jitgrad.autograd.modes import no_grad
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, CheckpointError, TraceError, shown
 from jitgrad.core.missing_names import meant
-from jitgrad.core.tensor import HookHandle, Tensor, check_supported
+from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.nn.module_hooks import Hooked
 from jitgrad.ops.creation import asarray, detached
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.memory_formats import check_memory_format
@@ -56,7 +57,7 @@ class LoadResult(NamedTuple):
     unexpected_keys: list[str]
 
 
-class Module:
+class Module(Hooked):
     """Base class of layers and models: assign parameters and Modules, define ``forward``.
 
     A leaf Tensor that requires grad becomes a parameter when it is assigned, and stays one if it is
@@ -77,35 +78,6 @@ class Module:
     def forward(self, *args: Any, **keywords: Any) -> Any:
         """The result of the module; subclasses define it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward method")
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        attributes = self.__dict__
-        for before in (*attributes.get("_forward_pre_hooks", ()),):
-            if (new := before(self, args)) is not None:
-                args = new if isinstance(new, tuple) else (new,)
-        result = self.forward(*args, **keywords)
-        for after in (*attributes.get("_forward_hooks", ()),):
-            if (new := after(self, args, result)) is not None:
-                result = new
-        return result
-
-    def register_forward_pre_hook(self, hook: Callable[[Any, tuple[Any, ...]], Any]) -> HookHandle:
-        """Call ``hook(module, args)`` before each forward; what it returns, if not None, replaces the arguments.
-
-        The handle's ``remove()`` takes the hook away.
-        """
-        hooks = self.__dict__.setdefault("_forward_pre_hooks", [])
-        hooks.append(hook)
-        return HookHandle(hooks, hook)
-
-    def register_forward_hook(self, hook: Callable[[Any, tuple[Any, ...], Any], Any]) -> HookHandle:
-        """Call ``hook(module, args, result)`` after each forward; what it returns, if not None, replaces the result.
-
-        The handle's ``remove()`` takes the hook away.
-        """
-        hooks = self.__dict__.setdefault("_forward_hooks", [])
-        hooks.append(hook)
-        return HookHandle(hooks, hook)
 
     # --- registering ------------------------------------------------------------------------------
 

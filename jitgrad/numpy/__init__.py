@@ -128,6 +128,7 @@ from jitgrad.ops.arithmetic import astype as astype
 from jitgrad.ops.movement import flatten as flatten
 from jitgrad.numpy.missing import missing as _missing
 from jitgrad.numpy.protocol import install as _install
+from jitgrad.numpy.ufunc_methods import install_methods as _install_methods, ndenumerate as ndenumerate
 
 e: float = 2.718281828459045
 euler_gamma: float = 0.5772156649015329
@@ -150,6 +151,7 @@ cumulative_sum = cumsum
 cumulative_prod = cumprod
 
 _install(globals(), vars(linalg), vars(fft))
+_install_methods(globals())
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
 globals()["__all__"] = sorted(

@@ -35,6 +35,7 @@ from jitgrad.ops.creation import eye
 from jitgrad.ops.triangles import tril
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.keywords import takes_dim
+from jitgrad.ops.matrix_exponential import matrix_exp as matrix_exp  # torch's, beside NumPy's functions
 from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape, squeeze
 from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
@@ -234,7 +235,7 @@ def matrix_rank(
     if not s.shape[-1]:
         return reduce.sum(greater(s, 0), -1)
     share = np.finfo(x.dtype).eps * builtins.max(x.shape[-2:]) if rtol is None else _per_matrix(rtol)
-    relative = multiply(reduce.max(s, -1, keepdims=True), share)
+    relative = multiply(reduce.max(s, axis=-1, keepdims=True), share)
     return reduce.sum(greater(s, relative if limit is None else maximum(relative, _per_matrix(limit))), -1)
 
 
@@ -331,7 +332,7 @@ def _matrix_norm(x: Tensor, ord: Any) -> Tensor:
             return reduce.sum(values, -1)  # an empty matrix has the norm 0
         if builtins.abs(ord) == 2:
             return values[..., 0 if ord == 2 else -1]
-        return reduce.max(values, -1) if ord > 0 else reduce.min(values, -1)
+        return reduce.max(values, axis=-1) if ord > 0 else reduce.min(values, axis=-1)
     raise ArgumentError(f"norm: ord of matrices must be None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}")
 
 

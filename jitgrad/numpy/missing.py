@@ -16,7 +16,7 @@ _INSTEAD = {
     "array2string": _FILES, "array_repr": _FILES, "array_str": _FILES,
     "asfortranarray": "the memory layout of tensors is not chosen; use asarray",
     "frompyfunc": _LOOP, "nditer": _LOOP,
-    "ndenumerate": "iterate over x.detach().numpy()", "ndindex": "use numpy.ndindex, which needs no tensors",
+    "ndindex": "use numpy.ndindex, which needs no tensors",
     "matrix": "use matrices of array and the operator @", "asmatrix": "use matrices of array and the operator @",
     "string_": "tensors hold numbers", "str_": "tensors hold numbers", "object_": "tensors hold numbers",
     "longdouble": "the widest float dtype is float64", "float128": "the widest float dtype is float64",

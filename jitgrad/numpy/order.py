@@ -27,7 +27,7 @@ from jitgrad.ops.rounding import ceil, floor, remainder, rint
 def sort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None, *, stable: bool | None = None) -> Tensor:
     """``a`` sorted along ``axis`` (None: flattened); NaN comes last."""
     refuse("sort", order=order)
-    return sorting.sort(tensor_of(a), axis)
+    return sorting.sort(tensor_of(a), axis=axis)
 
 
 def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None, *, stable: bool | None = None) -> Tensor:
@@ -171,7 +171,7 @@ def _quantile(a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool,
     x = floating(a)
     probability = astype(tensor_of(q), np.float64).to(x.device)
     rows, kept = _lines(x, axis)
-    ordered = sorting.sort(rows, -1)
+    ordered = sorting.sort(rows, axis=-1)
     missing = astype(reduce.sum(isnan(rows), -1), np.float64)
     last = subtract(rows.shape[-1] - 1, missing) if skip_nan else float(rows.shape[-1] - 1)
     flat = reshape(probability, (-1, *(1 for _ in rows.shape[:-1])))

@@ -57,7 +57,7 @@ def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
     refuse("max", out=out)
     if where is not None and where is not True and initial is None:
         raise ArgumentError("jitgrad.numpy.max: where= needs initial=, as in NumPy: the result where nothing is chosen")
-    largest = reduce.max(_only(a, where, initial), axis, keepdims)
+    largest = reduce.max(_only(a, where, initial), axis=axis, keepdims=keepdims)
     return largest if initial is None else arithmetic.maximum(largest, initial)
 
 
@@ -66,7 +66,7 @@ def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
     refuse("min", out=out)
     if where is not None and where is not True and initial is None:
         raise ArgumentError("jitgrad.numpy.min: where= needs initial=, as in NumPy: the result where nothing is chosen")
-    smallest = reduce.min(_only(a, where, initial), axis, keepdims)
+    smallest = reduce.min(_only(a, where, initial), axis=axis, keepdims=keepdims)
     return smallest if initial is None else arithmetic.minimum(smallest, initial)
 
 

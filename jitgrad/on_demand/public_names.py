@@ -17,12 +17,14 @@ from jitgrad.ops.torch_methods import in_place
 
 # by name, the modules that they are, or are in
 PUBLIC_MODULES: Mapping[str, str] = {
-    "distributions": "jitgrad.distributions", "func": "jitgrad.func", "inspect": "jitgrad.inspect",
+    "distributions": "jitgrad.distributions", "flatten_util": "jitgrad.flatten_util", "func": "jitgrad.func",
+    "inspect": "jitgrad.inspect", "lax": "jitgrad.lax", "tree": "jitgrad.tree", "tree_util": "jitgrad.tree_util",
     "scipy": "jitgrad.scipy", "signal": "jitgrad.signal", "special": "jitgrad.scipy.special",
 }  # fmt: skip
 _FUNCTIONS_OF: Mapping[str, str] = {  # module -> its public functions
     "jitgrad.inspect": "compare",
     "jitgrad.batching": "hessian jacobian vmap",
+    "jitgrad.func": "jacfwd jacrev",
     "jitgrad.jit.load_ejected": "load_ejected",
     "jitgrad.runtime.executor.thread_pool": "get_num_threads set_flush_denormal set_num_threads",
     "jitgrad.signal.torch_windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",

@@ -91,7 +91,7 @@ def isin(x: Operand, among: Operand, *, assume_unique: bool = False, invert: boo
         found = full(values.shape, False, dtype=np.bool_, device=values.device)
     else:
         dtype = np.result_type(values.dtype, others.dtype)
-        ordered, wanted = sort(astype(others, dtype)), astype(values, dtype)
+        ordered, wanted = sort(astype(others, dtype), axis=-1), astype(values, dtype)
         places = clip(searchsorted(ordered, wanted), 0, others.shape[0] - 1)
         found = equal(take(ordered, places, 0), wanted)
     return logical_not(found) if invert else found

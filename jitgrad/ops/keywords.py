@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.parameters import parameters_of
-from jitgrad.ops.positional_axes import PAIRS_IN_TORCH, POSITIONAL_AXES
+from jitgrad.ops.positional_axes import PAIRS_IN_TORCH, POSITIONAL_AXES, UNBIASED_IN_TORCH, warn_of_biased
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -41,6 +41,7 @@ def takes_dim(
         spellings = {theirs: own for theirs, many in _SPELLINGS.items() for own in many if own in parameters} | names
         answer: Callable[..., Any] = torch_meaning or function
         is_pair = torch_meaning is not None and function.__name__ in PAIRS_IN_TORCH
+        is_unbiased = function.__name__ in UNBIASED_IN_TORCH
 
         @wraps(function)
         def with_names(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -53,13 +54,23 @@ def takes_dim(
                 own_names = {spellings.get(name, name): value for name, value in kwargs.items()}
                 return answer(*args, **own_names)  # type: ignore[no-any-return]
             result = function(*args, **kwargs)
-            if is_pair and len(args) == 2 and type(args[1]) is int:
-                POSITIONAL_AXES.note(result)  # type: ignore[arg-type]
+            if is_pair:
+                _note_pair(function.__name__, args, kwargs, result, answer)
+            elif is_unbiased and not kwargs:
+                warn_of_biased(function.__name__, args[0])
             return result
 
         return with_names
 
     return decorate
+
+
+def _note_pair(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, answer: Callable[..., Any]) -> None:
+    """Remember a result that torch's call of these arguments, ``answer``, makes a pair."""
+    by_position = len(args) >= 2 and type(args[1]) is int
+    unpacks = name == "sort" and len(args) == 1 and "axis" not in kwargs and result.shape[:1] == (2,)  # two rows: silently
+    if by_position or unpacks:
+        POSITIONAL_AXES.note(result, lambda: answer(*args, **kwargs))
 
 
 def _given_twice(function: str, theirs: str, own: str) -> ArgumentError:

@@ -41,9 +41,11 @@ from jitgrad.ops import (
     triangles,
 )
 from jitgrad.ops.creation import clone, detached
+from jitgrad.ops.flat_view import FlatView, fill_flat
 from jitgrad.ops.indexed_updates import IndexedUpdates
 from jitgrad.ops.inplace import assign, copy_, fill_, is_same_view, set_item, update, zero_
 from jitgrad.ops.linalg import MATMUL, matmul
+from jitgrad.ops.matrix_exponential import matrix_exp
 from jitgrad.ops.memory_formats import check_memory_format
 from jitgrad.ops.operators import Binary, forward, is_operand, reflected
 from jitgrad.ops.placement import move
@@ -158,6 +160,19 @@ def _operators() -> dict[str, Any]:
     return table
 
 
+def _detach_(self: Tensor) -> Tensor:
+    """Cut this tensor from its history. Raises AutogradError if it is a view, whose base keeps its own."""
+    if self.grad_fn is None:
+        return self.requires_grad_(False)
+    if self._view is not None:
+        raise AutogradError(f"detach_ of {self.aval}, a view with history: use .detach(), a new tensor without it")
+    if current_interpreter.get().tracing:
+        self._data = detached(self)._data
+    self.grad_fn = None
+    self._requires_grad = False
+    return self
+
+
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if self.grad_fn is not None:
         raise AutogradError(f"deepcopy of {self.aval}, a result with history: copy .detach() of it, or .clone() it")
@@ -269,12 +284,15 @@ METHOD_NAMES: Mapping[Any, str] = {
 }
 OTHER_METHODS: Mapping[str, Any] = {
     "detach": detached,
+    "detach_": _detach_,
+    "flat": property(FlatView, fill_flat, doc="The elements in C order, to read, write and iterate over."),
     "to": _to,
     "cpu": lambda self: move(self, "cpu"),
     "cuda": lambda self: move(self, "cuda"),
     "zero_grad": _zero_grad,
     "copy": clone,
     "cumsum": reduce.cumulative_sum,
+    "matrix_exp": matrix_exp,
     "ravel": movement.flatten,
     "view": movement.reshape,
     "unsqueeze": movement.expand_dims,

@@ -57,8 +57,8 @@ class _Parts:
 
 
 def is_array(entry: Any) -> bool:
-    """Whether an entry of an index is an array: a tensor, an ndarray with axes, or a list."""
-    return isinstance(entry, (Tensor, list)) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
+    """Whether an entry of an index is an array: a tensor, an ndarray with axes, a list, or a range."""
+    return isinstance(entry, (Tensor, list, range)) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
 
 
 def is_mask(entry: Any) -> bool:
@@ -66,7 +66,7 @@ def is_mask(entry: Any) -> bool:
     return isinstance(entry, (bool, np.bool_)) or getattr(entry, "dtype", None) == np.bool_
 
 
-def _as_array(entry: list[Any]) -> np.ndarray[Any, Any]:
+def _as_array(entry: list[Any] | range) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(entry) if entry else np.zeros(0, np.int64)
     except ValueError:
@@ -74,9 +74,9 @@ def _as_array(entry: list[Any]) -> np.ndarray[Any, Any]:
 
 
 def entries_of(index: Any) -> list[Any]:
-    """The entries of ``index``, lists made arrays."""
+    """The entries of ``index``, lists and ranges made arrays."""
     given = index if isinstance(index, tuple) else (index,)
-    return [_as_array(entry) if isinstance(entry, list) else entry for entry in given]
+    return [_as_array(entry) if isinstance(entry, (list, range)) else entry for entry in given]
 
 
 def _consumed(entry: Any) -> int:

@@ -39,7 +39,7 @@ from jitgrad.ops.inplace import assign, set_item, update
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.placement import beside
-from jitgrad.ops.positional_axes import no_pair
+from jitgrad.ops.positional_axes import POSITIONAL_AXES
 from jitgrad.ops.quick_writes import clipped, written_at
 from jitgrad.ops.random import Generator
 from jitgrad.ops.tables import ELEMENTWISE
@@ -382,8 +382,8 @@ ONLY_IN_TORCH: Mapping[str, Any] = {
     "pin_memory": lambda self: self,
     "is_complex": complex_parts.is_complex,
     "resolve_conj": lambda self: self,
-    "values": property(no_pair, doc="Refused: x.max(dim=1) has values and indices."),
-    "indices": property(no_pair, doc="Refused: x.max(dim=1) has values and indices."),
+    "values": property(lambda x: POSITIONAL_AXES.pair_of(x).values, doc="The values of torch's pair, of `x.max(1)` alone."),
+    "indices": property(lambda x: POSITIONAL_AXES.pair_of(x).indices, doc="The indices of torch's pair, of `x.max(1)` alone."),
     "is_nonzero": lambda self: bool(self),
     "is_sparse": property(lambda self: False, doc="False: there are no sparse tensors."),
     "element_size": lambda self: self.dtype.itemsize,

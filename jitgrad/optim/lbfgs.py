@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class LBFGS(Optimizer):
             direction.
     """
 
+    _unguarded: ClassVar[tuple[str, ...]] = (*Optimizer._unguarded, "_pairs", "_last")  # a compiled closure reads neither
+
     def __init__(
         self,
         params: Iterable[Tensor],
@@ -57,6 +59,8 @@ class LBFGS(Optimizer):
         self.line_search_fn = line_search_fn
         # (change of position, change of gradient), oldest first
         self._pairs: list[tuple[Vector, Vector]] = []
+        # the last change of position, and the gradient before it: what the gradient is after it, the next iteration sees
+        self._last: tuple[Vector, Vector] | None = None
 
     def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor:
         """Minimise; returns the loss before the first iteration.
@@ -73,25 +77,43 @@ class LBFGS(Optimizer):
                 "outside, with a compiled function in the closure"
             )
         first, point = self._evaluate(closure)
-        position, evaluations = self._position(), 1
-        for _ in range(self.max_iter):
+        evaluations = 1
+        for k in range(self.max_iter):
             loss, g = point
+            if np.abs(g).max(initial=0.0) <= self.tolerance_grad:
+                break
+            start = self.lr if self._last else min(1.0, 1.0 / float(np.abs(g).sum())) * self.lr
+            if self._last:
+                self._remember(self._last[0], g - self._last[1])
             direction = self._direction(g)
-            slope = float(direction @ g)
-            if np.abs(g).max() <= self.tolerance_grad or slope > -self.tolerance_change:
+            if float(direction @ g) > -self.tolerance_change:
                 break
-            start = self.lr if self._pairs else min(1.0, 1.0 / float(np.abs(g).sum())) * self.lr
-            search = _Line(self, closure, position, direction)
-            length, new = search.wolfe(point, start) if self.line_search_fn else (start, search.at(start))
-            evaluations += search.evaluations
-            moved = length * direction
-            self._remember(moved, new[1] - g)
-            position, point = position + moved, new
-            small = np.abs(moved).max() <= self.tolerance_change or abs(new[0] - loss) < self.tolerance_change
-            if small or evaluations >= self.max_eval:
+            length, reached, made = self._move_along(direction, start, point, closure, last=k == self.max_iter - 1)
+            moved, evaluations = length * direction, evaluations + made
+            self._last = moved, g
+            if reached is None or evaluations >= self.max_eval:
                 break
-        self._move_to(position)
+            point = reached
+            if np.abs(moved).max() <= self.tolerance_change or abs(point[0] - loss) < self.tolerance_change:
+                break
         return first
+
+    def _move_along(
+        self, direction: Vector, start: float, point: Point, closure: Callable[[], Tensor], last: bool
+    ) -> tuple[float, Point | None, int]:
+        """Change the parameters, from where the closure left them.
+
+        Returns the length of the step in units of ``direction``, loss and gradient there, which the ``last`` iteration
+        without a line search does not compute, and the number of evaluations.
+        """
+        origin = self._position()
+        if not self.line_search_fn:
+            self._move_to(origin + start * direction)
+            return (start, None, 0) if last else (start, self._evaluate(closure)[1], 1)
+        search = _Line(self, closure, origin, direction)
+        length, reached = search.wolfe(point, start)
+        self._move_to(origin + length * direction)
+        return length, reached, search.evaluations
 
     def _direction(self, g: Vector) -> Vector:
         """Minus the estimated inverse Hessian times ``g`` (the two-loop recursion)."""
@@ -176,11 +198,25 @@ class _Line:
             length *= 2.0
         return low, low_point
 
+    def _between(self, one: tuple[float, Point], other: tuple[float, Point]) -> float:
+        """The least value of the cubic through two losses with their slopes (Nocedal & Wright, equation 3.59), at least a
+        tenth of the bracket from its ends; its middle where there is none."""
+        (a, (loss_a, g_a)), (b, (loss_b, g_b)) = one, other
+        slope_a, slope_b = float(g_a @ self.direction), float(g_b @ self.direction)
+        middle, width = 0.5 * (a + b), abs(b - a)
+        with np.errstate(all="ignore"):
+            d1 = slope_a + slope_b - 3.0 * (loss_a - loss_b) / (a - b)
+            d2 = np.copysign(np.sqrt(d1 * d1 - slope_a * slope_b), b - a)
+            least = float(b - (b - a) * (slope_b + d2 - d1) / (slope_b - slope_a + 2.0 * d2))
+        if not np.isfinite(least):
+            return middle
+        return min(max(least, min(a, b) + 0.1 * width), max(a, b) - 0.1 * width)
+
     def _zoom(self, start: Point, low: tuple[float, Point], high: tuple[float, Point]) -> tuple[float, Point]:
-        """Halve the bracket until an acceptable step is found (algorithm 3.6); ``low`` has the
+        """Shrink the bracket until an acceptable step is found (algorithm 3.6); ``low`` has the
         least loss in it."""
         for _ in range(self.ATTEMPTS):
-            length = 0.5 * (low[0] + high[0])
+            length = self._between(low, high)
             point = self.at(length)
             if self._rises(length, point, start, low[1]):
                 high = length, point

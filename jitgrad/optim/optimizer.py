@@ -78,6 +78,9 @@ class Optimizer:
         self._state: dict[str, Tensor | list[Tensor]] = {}
         self.state: dict[Tensor, dict[str, Any]] = {}  # by parameter, for a step that is written as in torch
         self._first_values: dict[str, float] = {}
+        # of a GradScaler: the round in which it unscaled the gradients, and 1 if they were not finite then
+        self.unscaled_at: Tensor = weak_scalar(-1.0)
+        self.not_finite: Tensor = weak_scalar(0.0)
         for group in listed_groups(name, params):
             self._add(group)
 
@@ -135,6 +138,11 @@ class Optimizer:
     def state_lists(self) -> list[list[Tensor]]:
         """The state that `per_parameter` made."""
         return [value for value in self._state.values() if isinstance(value, list)]
+
+    @property
+    def state_scalars(self) -> list[Tensor]:
+        """The state that all parameters share, such as the number of steps."""
+        return [value for value in self._state.values() if isinstance(value, Tensor)]
 
     def step_count(self) -> Tensor:
         """The number of steps: one state tensor for all parameters, with the name ``step``."""

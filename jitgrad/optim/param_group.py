@@ -54,6 +54,7 @@ class ParamGroup(MutableMapping[str, Any]):
         self.first: int = first
         self.lr: Tensor = weak_scalar(rate)
         self.initial_lr: float | None = None  # before the first schedule
+        self.shown_rate: float | None = None  # the rate that a schedule's `get_lr` goes on from, while it runs
         self.options = options
 
     def as_tensor(self, name: str, value: float) -> Tensor:
@@ -66,6 +67,8 @@ class ParamGroup(MutableMapping[str, Any]):
             return list(self.params)
         if name == "initial_lr" and self.initial_lr is not None:
             return self.initial_lr
+        if name == "lr" and self.shown_rate is not None:
+            return self.shown_rate
         value = self.lr if name == "lr" else self.options[name]
         if not isinstance(value, Tensor):
             return value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,12 @@ class Schedule:
     The first schedule of a group notes its learning rate as ``group["initial_lr"]``. Schedules that
     torch computes from the current rate are computed so here (`next_rate`): two of them multiply,
     and a rate that was set by hand is where they go on.
+
+    A subclass written for torch defines `get_lr`, which reads ``last_epoch``, ``base_lrs`` and
+    ``optimizer.param_groups``, in place of `factor`.
     """
+
+    _during: tuple[int, Sequence[float]] | None = None  # count and rates that a run of `get_lr` reads
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         """Begin after ``last_epoch + 1`` steps."""
@@ -42,12 +48,17 @@ class Schedule:
             group.initial_lr = group["lr"] if group.initial_lr is None else group.initial_lr
         self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
         self._count: Tensor = weak_scalar(last_epoch + 1.0)
-        if last_epoch < 0 or type(self).next_rate is Schedule.next_rate:  # else the groups have the rates there
+        if type(self).step is not Schedule.step:  # as torch's constructor, which steps to the first rates
+            self.last_epoch = last_epoch
+            self.step()
+        elif last_epoch < 0 or type(self).next_rate is Schedule.next_rate:  # else the groups have the rates there
             self.set_rates()
 
     @property
     def last_epoch(self) -> Any:
         """The number of steps so far; a tensor inside a compiled function."""
+        if self._during is not None:
+            return self._during[0]
         return add(self._count, 0.0) if current_interpreter.get().tracing else _whole(self._count.item())
 
     @last_epoch.setter
@@ -57,7 +68,12 @@ class Schedule:
 
     def factor(self, n: int) -> float:
         """The factor on the initial learning rates after ``n`` steps."""
-        raise NotImplementedError(f"{type(self).__name__} defines no factor")
+        raise NotImplementedError(f"{type(self).__name__} defines neither factor(n) nor get_lr()")
+
+    def get_lr(self) -> list[float]:
+        """The learning rate of each group after ``last_epoch`` steps, from the rates one step before."""
+        n, pairs = self.last_epoch, zip(self.base_lrs, self.get_last_lr(), strict=False)
+        return [self.next_rate(n, base, k, now) for k, (base, now) in enumerate(pairs)]
 
     def rate(self, n: int, base: float, k: int) -> float:
         """The learning rate after ``n`` steps of group ``k``, which began with ``base``."""
@@ -73,11 +89,29 @@ class Schedule:
 
     def values(self, n: int, current: Sequence[float] | None) -> list[float]:
         """What the `scheduled` scalars are after ``n`` steps: from the ``current`` ones, or from the initial ones."""
+        if type(self).get_lr is not Schedule.get_lr:
+            with self._standing_at(n, self.base_lrs if current is None else current):
+                return [float(rate) for rate in self.get_lr()]
         if current is None:
             return [self.rate(n, base, k) for k, base in enumerate(self.base_lrs)]
         return [
             self.next_rate(n, base, k, now) for k, (base, now) in enumerate(zip(self.base_lrs, current, strict=False))
         ]
+
+    @contextmanager
+    def _standing_at(self, n: int, rates: Sequence[float]) -> Iterator[None]:
+        """Let ``last_epoch`` and ``group["lr"]`` be ``n`` and ``rates`` meanwhile: a compiled step runs `get_lr` before
+        it has written its results."""
+        groups = self.optimizer.param_groups
+        self._during = (n, rates)
+        for group, rate in zip(groups, rates, strict=False):
+            group.shown_rate = rate
+        try:
+            yield
+        finally:
+            self._during = None
+            for group in groups:
+                group.shown_rate = None
 
     def step(self, epoch: float | None = None) -> None:
         """Go on to the next learning rates, or to those after ``epoch`` steps."""

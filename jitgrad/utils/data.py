@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from jitgrad.ops.creation import asarray, tensor
 from jitgrad.ops.joining import stack
 from jitgrad.ops.random import Generator, randperm
 
-__all__ = ["DataLoader", "Dataset", "Subset", "TensorDataset", "default_collate", "random_split"]
+__all__ = ["ConcatDataset", "DataLoader", "Dataset", "Subset", "TensorDataset", "default_collate", "random_split"]
 
 
 class Dataset:
@@ -56,6 +57,28 @@ class Subset(Dataset):
 
     def __len__(self) -> int:
         return len(self.indices)
+
+
+class ConcatDataset(Dataset):
+    """The items of several data sets, one after the other."""
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets: list[Any] = list(datasets)
+        if not self.datasets:
+            raise ArgumentError("ConcatDataset: at least one data set is needed, got none")
+        self.cumulative_sizes: list[int] = np.cumsum([len(d) for d in self.datasets]).tolist()
+
+    def __getitem__(self, index: Any) -> Any:
+        """Raises IndexError if there are not so many items."""
+        length = len(self)
+        if not -length <= index < length:
+            raise IndexError(f"ConcatDataset: index {index} is out of range for {length} items")
+        index %= length
+        part = bisect_right(self.cumulative_sizes, index)
+        return self.datasets[part][index - (self.cumulative_sizes[part - 1] if part else 0)]
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | None = None) -> list[Subset]:

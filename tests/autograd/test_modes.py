@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
+import jitgrad as jg
 from jitgrad.autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from jitgrad.ops.creation import tensor
 
@@ -126,3 +126,19 @@ def test_coroutine_runs_in_the_mode_beside_others():
         return is_grad_enabled()
 
     assert asyncio.run(both()) == [False, True]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: jg.jit(f, backend="python")])
+def test_detach_in_place_cuts_the_history(wrap) -> None:
+    x = jg.tensor([1.0, 2.0], requires_grad=True)
+
+    def loss(x):
+        y = x * 3.0
+        assert y.detach_() is y and y.is_leaf and not y.requires_grad
+        return (x * y).sum()
+
+    wrap(loss)(x).backward()
+    assert x.grad.tolist() == [3.0, 6.0]
+    with pytest.raises(jg.errors.AutogradError, match=r"detach_ of .*, a view with history"):
+        (x * 2.0)[:1].detach_()
+    assert not x.detach_().requires_grad

@@ -54,11 +54,11 @@ def test_softmax_logsumexp_and_var_over_every_axis(shape: Any, same: Any) -> Non
     axes = range(len(shape))
 
     def f(x: Any) -> Any:
-        return [(jg.softmax(x, k), jg.log_softmax(x, k), jg.logsumexp(x, k), jg.var(x, k), jg.std(x, k)) for k in axes]
+        return [(jg.softmax(x, k), jg.log_softmax(x, k), jg.logsumexp(x, k), jg.var(x, axis=k), jg.std(x, axis=k)) for k in axes]
 
     same(f, x, **CLOSE)
     for k in axes:
-        same(jg.grad(lambda x, k=k: (jg.softmax(x, k) ** 2 + jg.log_softmax(x, k)).sum() + jg.var(x, k).sum()), x, **CLOSE)
+        same(jg.grad(lambda x, k=k: (jg.softmax(x, k) ** 2 + jg.log_softmax(x, k)).sum() + jg.var(x, axis=k).sum()), x, **CLOSE)
 
 
 @pytest.mark.parametrize("dtype", ["?", "b", "i", "l", "B", "L", "f", "d"])

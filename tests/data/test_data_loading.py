@@ -63,3 +63,15 @@ def test_checkpoint_computes_the_same_gradient() -> None:
     x = jg.tensor([0.3, 0.7], requires_grad=True)
     checkpoint(lambda y, scale: (y * scale).tanh(), x, 2.0, use_reentrant=False).sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), 2.0 / np.cosh(2.0 * x.detach().numpy()) ** 2, rtol=1e-5)
+
+
+def test_data_sets_one_after_the_other() -> None:
+    data = jg.utils.data
+    both = data.ConcatDataset([data.TensorDataset(jg.arange(3)), [7, 8], data.TensorDataset(jg.arange(2))])
+    assert len(both) == 7 and both.cumulative_sizes == [3, 5, 7]
+    assert [int(both[k][0]) if k not in (3, 4) else both[k] for k in range(7)] == [0, 1, 2, 7, 8, 0, 1]
+    assert both[-3] == 8
+    with pytest.raises(IndexError, match="index 7 is out of range for 7 items"):
+        _ = both[7]
+    with pytest.raises(jg.errors.ArgumentError, match="at least one data set"):
+        data.ConcatDataset([])

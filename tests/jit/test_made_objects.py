@@ -8,7 +8,7 @@ import threading
 import types
 import weakref
 from array import array
-from collections import ChainMap, Counter, OrderedDict, UserDict, defaultdict, deque
+from collections import ChainMap, Counter, OrderedDict, UserDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -258,3 +258,30 @@ def test_values_that_never_change_are_returned(make: Callable[[], Any]) -> None:
 def test_what_cannot_be_copied_is_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(UnguardableError, match=f"{message}.*make it outside of the function, or return its parts"):
         jg.jit(lambda x: (x * 2, make()))(jg.ones(1))
+
+
+FIELDS = ["first", "second"]
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_class_of_named_tuples_may_be_made_by_each_call(at_once: bool) -> None:
+    @jg.jit
+    def call(x: Any) -> Any:
+        if at_once:
+            return namedtuple("Both", "first second")(x + 1.0, [x * 2.0])
+        names = namedtuple("Both", FIELDS)
+        both = names(x + 1.0, [x * 2.0])
+        return both, getattr(both, FIELDS[0]).sum()
+
+    x = jg.tensor([1.0, 2.0])
+    for _ in range(3):
+        both = call(x) if at_once else call(x)[0]
+        assert type(both).__name__ == "Both" and both._fields == ("first", "second")
+        assert both.first.tolist() == [2.0, 3.0] and both.second[0].tolist() == [2.0, 4.0]
+    assert call.cache_info().traces == 1
+    if not at_once:
+        FIELDS[1] = "other"
+        try:
+            assert call(x)[0].other[0].tolist() == [2.0, 4.0]
+        finally:
+            FIELDS[1] = "second"

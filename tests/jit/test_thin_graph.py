@@ -39,7 +39,7 @@ def added(x: Any) -> Any:
 # what each gives in a row does not depend on which rows the others are, or not by much
 OF_ROWS: list[tuple[Callable[..., Any], float]] = [
     (lambda x: jg.sin(x) * x.mean(axis=1, keepdims=True) + jg.softmax(x), 0.0),
-    (lambda x: x - x.mean(axis=0) + x.max(axis=0, keepdims=True) * x.std(), 1e-12),
+    (lambda x: x - x.mean(axis=0) + x.max(axis=0, keepdims=True) * x.std(correction=0), 1e-12),
     (lambda x: jg.take(jg.exp(x), PLACES, axis=0) * 0.5 + jg.roll(x, 3, axis=0), 0.0),
     (lambda x: x[PLACES] + jg.flip(x, axis=0) - x[::2][jg.arange(ROWS) // 2], 0.0),
     (lambda x: jg.concat([x[7:] * 2.0, x[:7] * 2.0]) + jg.zeros_like(x), 0.0),

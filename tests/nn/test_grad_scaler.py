@@ -123,8 +123,73 @@ def test_slips_are_errors_that_say_what_to_do():
         scaler.unscale_(optimizer)
     with pytest.raises(ArgumentError, match="growth_factor"):
         jg.amp.GradScaler("cpu", growth_factor=0.5)
+
+
+def train_in_parts(wrap: Any, poisoned: int | None, parts: str, kind: str) -> tuple[list[Any], Any]:
+    """The scale and all state after each of seven steps, of which ``parts`` are wrapped."""
+    model = nn.Linear(3, 2)
+    with jg.no_grad():
+        model.weight.copy_(jg.tensor(np.arange(6, dtype=np.float32).reshape(2, 3) / 10))
+        model.bias.zero_()
+    optimizer = getattr(optim, kind)(model.parameters(), lr=0.1, **({"momentum": 0.9} if kind == "SGD" else {}))
+    scaler = jg.amp.GradScaler("cpu", init_scale=8.0, growth_interval=2)
+
+    def forward(x: Any) -> None:
+        optimizer.zero_grad()
+        scaler.scale((model(x) ** 2).mean()).backward()
+        scaler.unscale_(optimizer)
+
+    def update() -> None:
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+
+    def step(x: Any) -> None:
+        first(x)
+        second()
+
+    first = wrap(forward) if parts == "backward and unscale_" else forward
+    second = wrap(update) if parts == "step and update" else update
+    step = wrap(step) if parts == "all" else step
+    seen = []
+    for x in batches(poisoned):
+        step(jg.tensor(x))
+        state = [*model.parameters(), *optimizer.state_dict().values()]
+        seen.append((scaler.get_scale(), [np.asarray(t.detach()).copy() for t in state]))
+    return seen, step
+
+
+@pytest.mark.parametrize("poisoned", [None, 0, 3])
+@pytest.mark.parametrize("parts", ["all", "backward and unscale_", "step and update"])
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_compiled_steps_are_left_out_as_eager_ones(poisoned: int | None, parts: str, kind: str):
+    compiled, step = train_in_parts(jg.jit, poisoned, parts, kind)
+    eager, _ = train_in_parts(lambda f: f, poisoned, parts, kind)
+    assert_equal(compiled, eager)
+    assert parts != "all" or step.cache_info().traces == 1
+
+
+def test_a_step_of_ones_own_stays_outside_of_jit():
+    class Descent(optim.Optimizer):
+        def __init__(self, params: Any) -> None:
+            super().__init__(params, {"lr": 0.1})
+
+        def step(self, closure: Any = None) -> None:
+            for p in self.params:
+                p.data.sub_(p.grad)
+
+    scaler, model = jg.amp.GradScaler("cpu"), nn.Linear(2, 1)
+    optimizer = Descent(model.parameters())
+
+    def step() -> None:
+        scaler.scale(model(jg.ones(1, 2)).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    step()
+    assert not scaler.unscale_(optimizer) and optimizer.unscaled_at.item() >= 0
     with pytest.raises(TraceError, match="call unscale_, step and update after it"):
-        jg.jit(lambda: scaler.update())()
+        jg.jit(step)()
 
 
 def test_decorators_of_custom_functions_change_nothing() -> None:

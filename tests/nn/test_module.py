@@ -294,3 +294,14 @@ def test_tensors_of_one_module_alone() -> None:
     assert [name for name, _ in outer.named_buffers(recurse=False)] == ["shift"]
     assert len(list(outer.buffers(recurse=False))) == len(list(outer.parameters(recurse=False))) == 1
     assert len(list(outer.parameters())) == 3
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_data_parallel_is_its_module(compiled: bool) -> None:
+    inner = nn.Linear(2, 3)
+    model = nn.DataParallel(inner, device_ids=[0])
+    call = jg.jit(model) if compiled else model
+    x = jg.ones(4, 2)
+    np.testing.assert_array_equal(call(x).detach().numpy(), inner(x).detach().numpy())
+    assert [*model.state_dict()] == ["module.weight", "module.bias"] and model.module is inner
+    assert nn.parallel.DataParallel is nn.DataParallel

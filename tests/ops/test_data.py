@@ -160,15 +160,32 @@ def test_assignments_that_a_program_cannot_make_say_what_to_do() -> None:
         w.data = other
 
     @jg.jit(backend="python")
-    def with_a_view() -> Any:
-        view = w.data
+    def with_a_part() -> Any:
+        part = w.data[:1]
         w.data = w * 2.0
-        return view
+        return part
 
     with pytest.raises(TraceError, match=r"outside of the function.*new\.clone\(\)"):
         from_outside()
-    with pytest.raises(TraceError, match=r"a view of it.*copy_"):
-        with_a_view()
+    with pytest.raises(TraceError, match=r"are views of it.*copy_"):
+        with_a_part()
+
+
+def test_an_earlier_data_keeps_the_old_elements(wrap: Any) -> None:
+    w = jg.ones(2, requires_grad=True)
+
+    def step(x: Any, change: bool) -> Any:
+        old, new = w.data, w.data * 0.5
+        w.data = new + 0.5 * old * x
+        if change:
+            old.add_(10.0)
+        return old, w * 1.0
+
+    step = wrap(step)
+    for change, kept in ((False, [1.0, 1.0]), (True, [11.5, 12.0])):
+        old, now = step(jg.tensor([2.0, 3.0]), change)
+        assert old.tolist() == kept
+        assert now.tolist() == w.tolist() == ([2.25, 4.0] if change else [1.5, 2.0])
 
 
 def test_what_is_no_tensor_is_refused() -> None:

@@ -356,3 +356,14 @@ def test_gathers_and_their_gradients_by_plans_have_the_bits_of_the_ops(axis: int
             np.testing.assert_array_equal(x.grad.numpy(), expected.numpy())
     with pytest.raises(IndexError):
         jg.take_along_axis(x, jg.full(shape, 40), axis)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: jg.jit(f, backend="python")])
+def test_a_range_is_an_array_of_positions(wrap):
+    x = jg.tensor(np.arange(12.0).reshape(3, 4), requires_grad=True)
+    array = x.detach().numpy()
+    for index in [(slice(None), range(0, 4, 2)), range(2, -1, -1), (range(2), [0, 3]), (range(0), 1)]:
+        np.testing.assert_array_equal(wrap(lambda x, index=index: x[index])(x).detach().numpy(), array[index])
+    y = x.detach().clone()
+    y[range(2), range(2)] = 0.0
+    assert y[:2, :2].tolist() == [[0.0, 1.0], [4.0, 0.0]]

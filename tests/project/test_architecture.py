@@ -47,6 +47,10 @@ ROOMS = (
     "jitgrad.compiler",
     "jitgrad.batching",
     "jitgrad.func",
+    "jitgrad.lax",
+    "jitgrad.tree_util",
+    "jitgrad.tree",
+    "jitgrad.flatten_util",
     "jitgrad.backends.llvm",
     "jitgrad.backends.codegen",
     "jitgrad.backends.base",  # what a target is
@@ -70,8 +74,8 @@ RANK = {room: k for k, room in enumerate(ROOMS)}
 # Packages that take long to import, that are not always installed, or that few programs use: only these may be imported
 # inside functions, and modules of jitgrad that import one of them at their top.
 HEAVY = (
-    "concurrent.futures numba llvmlite cupy cuda safetensors rich jinja2 pygments click sklearn jitgrad.eject jitgrad.scipy "
-    "jitgrad.compiler jitgrad.distributions"
+    "concurrent.futures numba llvmlite cupy cuda safetensors rich jinja2 pygments click scipy sklearn jitgrad.eject "
+    "jitgrad.scipy jitgrad.compiler jitgrad.distributions"
 ).split()
 
 IMPORTS = re.compile(r"\bimports? ([^.;]+)[.;]", re.IGNORECASE)  # in the docstring of a folder

@@ -18,10 +18,11 @@ LIBRARY = [path for path in FILES if path.is_relative_to(ROOT / "jitgrad")]
 MAX_FILE = 400
 MAX_FUNCTION = 40
 BANNED = re.compile(r"(^|_)(utils?|helpers?|managers?|ctx|data2)($|_)")
-NAMED_BY_TORCH = {  # where users of torch look for clip_grad_norm_ and DataLoader
+NAMED_BY_OTHERS = {  # where users of torch look for clip_grad_norm_ and DataLoader, and those of JAX for tree_map
     *(f"jitgrad/nn/utils/{name}.py" for name in ("__init__", "hooked_weights", "parametrizations", "parametrize", "rnn")),
     "jitgrad/optim/swa_utils.py",
     *("jitgrad/utils/__init__.py", "jitgrad/utils/data.py", "jitgrad/utils/checkpoint.py"),
+    *("jitgrad/flatten_util/__init__.py", "jitgrad/tree_util/__init__.py"),
 }
 FRAME_ACCESS = {"_getframe", "currentframe", "_current_frames", "getouterframes", "stack", "trace"}
 
@@ -67,7 +68,7 @@ def test_functions_are_short(path: Path):
 
 @pytest.mark.parametrize("path", LIBRARY, ids=name_of)
 def test_no_name_says_nothing(path: Path):
-    names = [] if name_of(path) in NAMED_BY_TORCH else [path.stem, path.parent.name]
+    names = [] if name_of(path) in NAMED_BY_OTHERS else [path.stem, path.parent.name]
     names += [f.name for f in functions(path)]
     names += [node.name for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef)]
     names += [argument.arg for f in functions(path) for argument in (*f.args.args, *f.args.kwonlyargs)]

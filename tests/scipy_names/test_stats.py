@@ -244,7 +244,7 @@ def test_a_distribution_with_its_parameters():
         (lambda: stats.poisson.logpdf(1.0, 2.0), AttributeError, "poisson has no 'logpdf'; use logpmf"),
         (lambda: stats.norm.pmf(1.0), AttributeError, "norm has no 'pmf'; use pdf"),
         (lambda: stats.t.ppf(0.5, 2.0), AttributeError, r"t has no 'ppf'.*custom_op\(forward=scipy\.stats\.t\.ppf"),
-        (lambda: stats.levy, AttributeError, r"no 'levy'; write its log density with jitgrad\.scipy\.special"),
+        (lambda: stats.levi, AttributeError, r"no 'levi'; write its log density with jitgrad\.scipy\.special"),
         (lambda: stats.multivariate_normal.logpdf(np.ones(2), VECTOR, MATRIX), ShapeError, r"x of shape \(2,\) has no vectors"),
         (lambda: stats.multivariate_normal.logpdf(VECTOR, np.ones(2), MATRIX), ShapeError, "a mean of shape .* they must be"),
         (
@@ -258,3 +258,19 @@ def test_a_distribution_with_its_parameters():
 def test_errors_say_what_to_do(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_other_names_are_scipys_own() -> None:
+    own = pytest.importorskip("scipy.stats")
+    from jitgrad.scipy.stats import linregress, skewnorm, zscore
+
+    x, y = jg.tensor([1.0, 2.0, 4.0], dtype=jg.float64), jg.tensor([2.0, 3.0, 7.0], dtype=jg.float64)
+    assert linregress(x, y).slope == own.linregress(x.numpy(), y.numpy()).slope
+    np.testing.assert_array_equal(zscore(x), own.zscore(x.numpy()))
+    assert skewnorm is own.skewnorm
+    with pytest.raises(jg.errors.AutogradError, match="detach"):
+        zscore(x.requires_grad_())
+    with pytest.raises(jg.errors.TracedValueError, match="only being traced"):
+        jg.jit(lambda x: zscore(x))(y)
+    with pytest.raises(AttributeError, match=r"jitgrad\.scipy\.stats has no 'skewnrom'"):
+        _ = stats.skewnrom

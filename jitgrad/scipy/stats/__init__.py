@@ -1,12 +1,12 @@
 """scipy.stats: log densities and distribution functions, in ops only; imports core, ops, numpy, scipy.special.
 
-A name is public once it is imported here ``as`` itself.
+What there is not is SciPy's own. A name is public once it is imported here ``as`` itself.
 """
 
 # ruff: noqa: I001
 # fmt: off
 from types import ModuleType as _ModuleType
-from typing import NoReturn as _NoReturn
+from typing import Any as _Any
 
 from jitgrad.core.errors import shown as _shown
 from jitgrad.scipy.stats.continuous import (
@@ -30,7 +30,15 @@ globals()["__all__"] = sorted(
 )
 
 
-def __getattr__(name: str) -> _NoReturn:
+def __getattr__(name: str) -> _Any:
+    """SciPy's own, if it is installed: functions of arrays, without gradients and outside of @jit."""
+    if not name.startswith("_"):
+        try:
+            import scipy.stats as own
+        except ImportError:
+            own = None
+        if own is not None and hasattr(own, name):
+            return getattr(own, name)
     raise AttributeError(
         f"jitgrad.scipy.stats has no {_shown(name)}; write its log density with jitgrad.scipy.special", name=name
     )

@@ -43,7 +43,7 @@ NORMS: dict[str, tuple[Any, tuple[int, ...]]] = {
     "group_norm": (lambda x: jg.group_norm(x, 2), (3, 4, 5, 5)),
     "batch_norm": (lambda x: jg.batch_norm(x, None, None, training=True)[0], (6, 16, 8, 8)),
     "columns": (lambda x: (x - x.mean(axis=0)) * jg.rsqrt(x.var(axis=0) + 1e-5), (40, 6)),
-    "to the whole": (lambda x: (x - x.mean()) / (x.std() + 1e-5), (6, 40)),
+    "to the whole": (lambda x: (x - x.mean()) / (x.std(correction=0) + 1e-5), (6, 40)),
     "a residual": (lambda x: x + jg.layer_norm(x, 40), (6, 40)),
 }
 

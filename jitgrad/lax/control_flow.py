@@ -1,0 +1,134 @@
+"""Loops and branches as functions: Python's own, which a trace unrolls, and both branches where a condition is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import optree
+
+from jitgrad.core.errors import ArgumentError, ShapeError, shown
+from jitgrad.core.ir import Value
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import maximum, minimum
+from jitgrad.ops.comparison import equal, where
+from jitgrad.ops.creation import asarray
+from jitgrad.ops.joining import stack
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = None) -> Any:
+    """``true_fun(*operands)`` if ``pred``, else ``false_fun(*operands)``.
+
+    Of a condition that a trace computes both are computed, and each element of the results is chosen by `where`: they
+    must be pytrees of one structure.
+
+    Raises ArgumentError if they are not.
+    """
+    given = operands if operand is None else (*operands, operand)
+    if not _has_no_value(pred):
+        return (true_fun if bool(pred) else false_fun)(*given)
+    return _chosen("lax.cond", pred, true_fun(*given), false_fun(*given))
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """``branches[index](*operands)``, with an index out of bounds moved to the nearest branch; traced as in `cond`.
+
+    Raises ArgumentError if there is no branch, or if results of a traced index differ in structure.
+    """
+    if not branches:
+        raise ArgumentError("lax.switch: at least one branch is needed, got none")
+    last = len(branches) - 1
+    if not _has_no_value(index):
+        return branches[min(max(int(index), 0), last)](*operands)
+    nearest = minimum(maximum(index, 0), last)
+    result = branches[0](*operands)
+    for k, branch in enumerate(branches[1:], 1):
+        result = _chosen("lax.switch", equal(nearest, k), branch(*operands), result)
+    return result
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Any, Any]:
+    """``carry, y = f(carry, x)`` for each ``x`` along the first axes of ``xs``: the last carry, and all ``y`` stacked.
+
+    A Python loop, of which @jit compiles equal turns once. ``unroll`` changes nothing.
+
+    Raises:
+        ShapeError: the first axes of ``xs`` differ, or there are no turns, so that no ``y`` has a shape.
+        ArgumentError: neither ``xs`` nor ``length`` says how many turns there are.
+    """
+    leaves, treedef = optree.tree_flatten(xs)
+    arrays = [asarray(x) for x in leaves]
+    lengths = {x.shape[0] if x.ndim else -1 for x in arrays} | ({length} if length is not None else set())
+    if not lengths:
+        raise ArgumentError("lax.scan: no array in xs, and no length=: the number of turns is unknown")
+    if len(lengths) > 1 or -1 in lengths:
+        raise ShapeError(f"lax.scan: first axes of one length are needed, got {[x.aval for x in arrays]} and length={length}")
+    (turns,) = lengths
+    if not turns:
+        raise ShapeError(f"lax.scan over {[x.aval for x in arrays]}: without a turn the results of f have no shape")
+    carry, ys = init, []
+    for k in reversed(range(turns)) if reverse else range(turns):
+        carry, y = f(carry, optree.tree_unflatten(treedef, [x[k] for x in arrays]))
+        ys.append(y)
+    return carry, _stacked(ys[::-1] if reverse else ys)
+
+
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """``f`` of each element along the first axes of ``xs``, the results stacked. ``batch_size`` changes nothing.
+
+    Raises ShapeError, ArgumentError: as `scan`.
+    """
+    return scan(lambda carry, x: (carry, f(x)), None, xs)[1]
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, Any], Any], init_val: Any, *, unroll: Any = None) -> Any:
+    """``value = body_fun(i, value)`` for ``i`` from ``lower`` to ``upper - 1``, with ``i`` a Python int.
+
+    Raises TracedValueError if a bound is computed by a trace.
+    """
+    value = init_val
+    for i in range(int(lower), int(upper)):
+        value = body_fun(i, value)
+    return value
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """``value = body_fun(value)`` while ``cond_fun(value)``.
+
+    Raises TracedValueError if a trace computes the condition: there `jitgrad.elementwise` makes an op of a function with
+    ``while``, of one element.
+    """
+    value = init_val
+    while cond_fun(value):
+        value = body_fun(value)
+    return value
+
+
+def _has_no_value(x: Any) -> bool:
+    return isinstance(x, Tensor) and type(x._data) is Value
+
+
+def _chosen(what: str, pred: Any, one: Any, other: Any) -> Any:
+    """The elements of ``one`` where ``pred``, else those of ``other``."""
+    leaves, treedef = optree.tree_flatten(one)
+    others, structure = optree.tree_flatten(other)
+    if treedef != structure:
+        given = f"{shown(one)} and {shown(other)}"
+        raise ArgumentError(f"{what} of a traced condition: the results must have one structure, got {given}")
+    shapes = [(asarray(a).shape, asarray(b).shape) for a, b in zip(leaves, others, strict=True)]
+    if wrong := [pair for pair in shapes if pair[0] != pair[1]]:
+        given = f"{wrong[0][0]} and {wrong[0][1]}"
+        raise ArgumentError(f"{what} of a traced condition: results of equal shapes are needed, got {given}")
+    return optree.tree_unflatten(treedef, [where(pred, a, b) for a, b in zip(leaves, others, strict=True)])
+
+
+def _stacked(trees: Sequence[Any]) -> Any:
+    """Pytrees of one structure as one, with a first axis more."""
+    return optree.tree_map(lambda *leaves: stack(leaves), *trees)

@@ -1,0 +1,60 @@
+"""jax.tree_util: functions of pytrees, by optree; imports core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial as Partial
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import optree
+
+from jitgrad.core.missing_names import Lookup, raising
+
+__all__ = [
+    "Partial", "tree_all", "tree_flatten", "tree_leaves", "tree_map", "tree_reduce", "tree_structure", "tree_unflatten",
+]  # fmt: skip
+
+_NO_START: Any = object()
+IsLeaf = Callable[[Any], bool] | None
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """``f`` of each leaf of ``tree``, and of the leaves of ``rest`` there."""
+    return optree.tree_map(f, tree, *rest, is_leaf=is_leaf)
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves, in order; None is no leaf."""
+    return list(optree.tree_leaves(tree, is_leaf=is_leaf))
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
+    """The leaves, and the structure."""
+    leaves, treedef = optree.tree_flatten(tree, is_leaf=is_leaf)
+    return list(leaves), treedef
+
+
+def tree_unflatten(treedef: Any, leaves: Any) -> Any:
+    """The pytree of a structure and its leaves."""
+    return optree.tree_unflatten(treedef, leaves)
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """The structure, without the leaves."""
+    return optree.tree_structure(tree, is_leaf=is_leaf)
+
+
+def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _NO_START, is_leaf: IsLeaf = None) -> Any:
+    """``function`` of the result so far and the next leaf, over all leaves."""
+    leaves = tree_leaves(tree, is_leaf)
+    return reduce(function, leaves) if initializer is _NO_START else reduce(function, leaves, initializer)
+
+
+def tree_all(tree: Any, is_leaf: IsLeaf = None) -> bool:
+    """Whether all leaves are true."""
+    return all(tree_leaves(tree, is_leaf))
+
+
+if not TYPE_CHECKING:
+    __getattr__: Lookup = raising("jitgrad.tree_util", globals())
