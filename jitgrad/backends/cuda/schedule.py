@@ -85,6 +85,7 @@ def cuda_tuning(capability: tuple[int, int]) -> Tuning:
         integer_products=True,
         min_offset_row=1,
         edge_read_bytes=0,
+        min_table_reads=0,
     )
 
 
