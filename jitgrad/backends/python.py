@@ -105,6 +105,7 @@ def names() -> Mapping[str, Any]:
         transpose_rows_out=_transpose_rows_out,
         transpose_tile=_transpose_tile,
         at=lambda p, n: Pointer(p.array, p.offset + int(n)),
+        element_at=lambda p, n: p[int(n)],
         load_between=_load_between,
         stream=Pointer.__setitem__,
         prefetch=lambda p, n: None,

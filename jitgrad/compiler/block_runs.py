@@ -20,7 +20,7 @@ from jitgrad.compiler.lowering.loop_nest import LoopNest
 from jitgrad.compiler.lowering.lower import Lowered, PlacedGroup, Scheduler, lower
 from jitgrad.compiler.memory.arena import arena
 from jitgrad.compiler.memory.row_accesses import RowAccesses
-from jitgrad.compiler.plan import BlockMemory, BlockRun, KernelStep, Step, buffers_of
+from jitgrad.compiler.plan import BlockMemory, BlockRun, KernelStep, OpStep, Step, buffers_of
 from jitgrad.compiler.tuning import Tuning
 
 _REGION = 1 << 48  # bytes between the addresses that buffers are given for comparison: more than any has
@@ -65,14 +65,14 @@ class BlockRunFinder:
     def find(self, steps: Sequence[Step], results: Collection[Buffer]) -> tuple[list[int], list[FoundRun]]:
         """The numbers of ``steps`` in the order in which to run them, and the runs in that order.
 
-        Library calls stay where they are.
+        Library calls stay where they are, but for checks, which wait until a run is over.
         """
         order: list[int] = []
         runs: list[FoundRun] = []
         users = _users(steps)
-        for is_kernel, part in groupby(range(len(steps)), lambda k: isinstance(steps[k], KernelStep)):
+        for may_run, part in groupby(range(len(steps)), lambda k: isinstance(steps[k], KernelStep) or _checks(steps[k])):
             waiting = list(part)
-            if not is_kernel or not self._may_gain([steps[k] for k in waiting]):
+            if not may_run or not self._may_gain([steps[k] for k in waiting]):
                 order += waiting
                 continue
             while waiting:
@@ -234,15 +234,24 @@ class _Others:
         self.count = 0
         self._touched = set[Buffer]()
         self._written = set[Buffer]()
+        self._check = False
 
     def add(self, step: Step) -> None:
         self.count += 1
+        self._check |= _checks(step)
         self._touched.update(step.buffers)
         self._written.update(buffers_of(step.writes))
 
     def meet(self, step: Step) -> bool:
-        """Whether ``step`` may not run before them."""
+        """Whether ``step`` may not run before them: a failed check leaves inputs as they were."""
+        if self._check and any(b.role is BufferRole.INPUT for b in buffers_of(step.writes)):
+            return True
         return not (self._written.isdisjoint(step.buffers) and self._touched.isdisjoint(buffers_of(step.writes)))
+
+
+def _checks(step: Step) -> bool:
+    """Whether ``step`` only raises where an operand is wrong."""
+    return isinstance(step, OpStep) and step.op.checks
 
 
 def _add(accesses: RowAccesses, step: KernelStep) -> bool:

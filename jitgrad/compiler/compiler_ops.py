@@ -14,6 +14,7 @@ from jitgrad.core.ir import evaluate
 from jitgrad.core.op import Kind, OpDef, define, define_elementwise
 from jitgrad.eager.run import run_on_arrays
 from jitgrad.ops.complex_parts import COMPLEX
+from jitgrad.ops.indexing import TAKE
 
 Index = tuple[tuple[int, int, int], ...]  # (start, step, length) per axis
 
@@ -70,6 +71,26 @@ INTERLEAVE: OpDef = define(
     abstract=lambda avals, _attrs: Aval(avals[0].shape, complex_dtype_of(avals[0].dtype)),
     register=False,
 )
+# ``index`` into an axis of ``size``, counted from its start; what is out of bounds becomes the nearest that is not.
+BOUNDED_INDEX: OpDef = define_elementwise(
+    "bounded_index(index, *, size)",
+    scalar="minimum(maximum(index if index >= 0 else index + size, 0), size - 1)",
+    eager=lambda index, *, size: np.clip(index + size * (index < 0).astype(index.dtype), 0, size - 1),
+    dtypes=same_dtype,
+    register=False,
+)
+# The elements of the one-dimensional ``table`` at positions that are in bounds. Kernels load each from its address.
+ELEMENT_AT: OpDef = define(
+    "element_at(table, index)",
+    kind=Kind.ELEMENTWISE,
+    scalar="table",  # of the element that a kernel has loaded
+    eager=lambda table, index: table[index],
+    dtypes=lambda avals, **_attrs: ((avals[0].dtype, avals[1].dtype), avals[0].dtype),
+    abstract=lambda avals, _attrs: Aval(avals[1].shape, avals[0].dtype),
+    register=False,
+)
+# Raises NumPy's error for an index that is out of bounds. Its result is not read.
+CHECK_INDEX = replace(TAKE, checks=True)
 # A kernel: ``body`` is its graph, ``group`` its axes and the order of its loops.
 FUSED = OpDef(
     name="fused",

@@ -24,6 +24,7 @@ from jitgrad.compiler.passes.join_places import join_places
 from jitgrad.compiler.passes.materialize_transposes import materialize_transposes
 from jitgrad.compiler.passes.merge_pads import merge_pads
 from jitgrad.compiler.passes.read_at_offsets import read_at_offsets
+from jitgrad.compiler.passes.read_tables import read_tables
 from jitgrad.compiler.passes.recompute_outer import recompute_outer
 from jitgrad.compiler.passes.rolls import lower_rolls, recognize_rolls
 from jitgrad.compiler.passes.simplify import simplify
@@ -96,6 +97,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(materialize_transposes, "after batching: it counts the products that stay small"),
     Pass(hoist_small_reductions, "after all passes that change what leads to a reduction"),
     Pass(eliminate_dead, "the passes above leave nodes whose results they replaced", _READ),
+    Pass(read_tables, "after all passes that move or repeat elementwise ops, which would move its loads"),
     Pass(
         insert_copies,
         "after the last change of movement: it decides which movement is a view",

@@ -162,6 +162,9 @@ class Tuning:
     free_edge_reads: int = 3
     max_edge_reads: int = 24
     edge_read_bytes: int = 430
+    # Kernels load from so many computed positions, or more, of a table themselves; 0: none do. Beside the kernel it takes two
+    # short steps that check the indices.
+    min_table_reads: int = 1 << 10
     # One value at several places is put into zeros once, if that takes at most this part more
     # memory than one place.
     max_pad_growth: float = 0.25

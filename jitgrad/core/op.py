@@ -62,6 +62,7 @@ class OpDef:
     renames: bool = False  # movement that only renames, adds or repeats axes: free inside a kernel
     keeps_order: bool = False  # movement to other axes that leaves the elements in their order
     moves: bool = False  # to another device; eager takes arrays of any place
+    checks: bool = False  # raises where an operand is wrong, so it stays in programs though nothing reads its result
     contraction: bool = False  # a matrix product, which BLAS computes
     fills: bool = False  # the CPU target's machine code for it writes to memory that the program provides
     partial_vjp: bool = False  # the vjp gets None for results without a gradient, where others get zeros

@@ -107,6 +107,9 @@ class LineTranslator:
             return ast.IfExp(condition, yes, no), kind
         if name == "freeze":
             return args[0]
+        if name == "element_at":
+            (table, kind), (position, _) = args
+            return ast.Subscript(table, position), kind
         if name in ("reassoc_add", "reassoc_mul"):
             symbol = ast.Add() if name == "reassoc_add" else ast.Mult()
             return ast.BinOp(args[0][0], symbol, args[1][0]), args[0][1]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.codegen.source import marked
+from jitgrad.compiler.compiler_ops import ELEMENT_AT
 from jitgrad.compiler.lowering.kernel_ir import Accumulate
 from jitgrad.core.aval import Dtype, dtype_name
 from jitgrad.core.errors import CodegenError
@@ -220,6 +221,9 @@ def render(node: TraceNode, args: Sequence[Arg]) -> str:
     (to_f16(0.1) * t0)))``.
     """
     op, out = node.op, node.out.aval.dtype
+    if op is ELEMENT_AT:
+        (table, _), (position, _) = args
+        return f"element_at({table}, {position})"
     attrs: dict[str, Any] = dict(node.attrs)
     dtypes, computed = op.dtypes([a.aval for a in node.ins], **attrs)
     texts: dict[str, str] = {}

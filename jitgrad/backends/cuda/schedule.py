@@ -86,6 +86,7 @@ def cuda_tuning(capability: tuple[int, int]) -> Tuning:
         min_offset_row=1,
         edge_read_bytes=0,
         interleaved_pieces=0,
+        min_table_reads=0,
     )
 
 

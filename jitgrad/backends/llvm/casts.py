@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from jitgrad.backends.llvm.target import for_gpu, lacks_wide_casts
 from jitgrad.backends.llvm.types import (
     BOOL,
     F32,
@@ -23,7 +24,8 @@ from jitgrad.backends.llvm.types import (
     number,
 )
 
-_HALF, _SINGLE, _WORD = ir.HalfType(), ir.FloatType(), ir.IntType(32)
+_HALF, _SINGLE, _DOUBLE = ir.HalfType(), ir.FloatType(), ir.DoubleType()
+_WORD, _LONG = ir.IntType(32), ir.IntType(64)
 
 
 def emit_cast(builder: Any, x: TypedValue, type_: ScalarType) -> TypedValue:
@@ -79,7 +81,8 @@ def _to_integer(builder: Any, x: Any, type_: ScalarType) -> Any:
     low, high = ir.Constant(x.type, -bound), ir.Constant(x.type, bound)
     smallest = ir.Constant(wide, -(2 ** (wide.width - 1)))
     inside = builder.and_(builder.fcmp_ordered(">=", x, low), builder.fcmp_ordered("<", x, high))
-    value = builder.select(inside, builder.fptosi(x, wide), smallest)
+    in_halves = wide.width == 64 and not for_gpu(builder) and lacks_wide_casts()
+    value = builder.select(inside, _in_halves(builder, x) if in_halves else builder.fptosi(x, wide), smallest)
     if type_.bits == 64 and not signed:
         top = builder.xor(builder.fptosi(builder.fsub(x, high), wide), smallest)
         upper = builder.and_(
@@ -87,6 +90,24 @@ def _to_integer(builder: Any, x: Any, type_: ScalarType) -> Any:
         )
         value = builder.select(upper, top, value)
     return builder.trunc(value, type_.llvm) if wide.width > type_.bits else value
+
+
+def _in_halves(builder: Any, x: Any) -> Any:
+    """The float ``x``, of the range of int64, as one, with no instruction that vectors lack before AVX-512.
+
+    Its whole part is ``high * 2**32 + low``. Added to a number whose last bit counts ones, each half is the last bits of the
+    sum. Every step is exact.
+    """
+    x = builder.fpext(x, _DOUBLE) if x.type != _DOUBLE else x
+    signature = ir.FunctionType(_DOUBLE, [_DOUBLE])
+    trunc, floor = (builder.module.declare_intrinsic(f"llvm.{name}.f64", (), signature) for name in ("trunc", "floor"))
+    whole = builder.call(trunc, [x])
+    high = builder.call(floor, [builder.fmul(whole, ir.Constant(_DOUBLE, 2.0**-32))])
+    low = builder.fsub(whole, builder.fmul(high, ir.Constant(_DOUBLE, 2.0**32)))
+    signed, unsigned = ir.Constant(_DOUBLE, 1.5 * 2**52), ir.Constant(_DOUBLE, 2.0**52)
+    high_bits = builder.bitcast(builder.fadd(high, signed), _LONG)
+    low_bits = builder.xor(builder.bitcast(builder.fadd(low, unsigned), _LONG), builder.bitcast(unsigned, _LONG))
+    return builder.or_(builder.shl(high_bits, ir.Constant(_LONG, 32)), low_bits)
 
 
 def _to_odd(builder: Any, x: Any) -> Any:

@@ -6,6 +6,7 @@ sees.
 
 ========================  =====================================================================
 ``at(p, n)``              pointer to element ``n`` of ``p``
+``element_at(p, n)``      ``p[n]`` at a computed position, of memory that the kernel does not write
 ``stream(p, n, x)``       ``p[n] = x``, non-temporal where the CPU can: see `jitgrad.backends.llvm.nontemporal`
 ``prefetch(p, n)``        start loading the cache line of element ``n`` of ``p``, which need not exist
 ``prefetch_beside(p, n)`` the same in a loop with non-temporal stores, where the CPU can

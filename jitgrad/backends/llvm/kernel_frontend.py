@@ -118,6 +118,8 @@ def _body(module: _KernelModule, entry: SourceFunction, types: Sequence[IRType],
     function.linkage = "internal"
     for attribute in ("noinline", "nounwind", *([f'"prefer-vector-width"="{vector_bits}"'] if vector_bits else [])):
         set.add(function.attributes, attribute)  # llvmlite's list of names lacks the last
+    if parallel_loops.reads_tables(entry.definition) and (features := target.gather_features()):
+        set.add(function.attributes, f'"target-features"="{features}"')
     for type_, argument in zip(types, function.args, strict=True):
         if isinstance(type_, PointerType):
             argument.add_attribute("noalias")

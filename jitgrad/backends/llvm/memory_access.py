@@ -40,6 +40,11 @@ def emit_load(builder: Any, pointer: TypedValue, index: TypedValue) -> TypedValu
     return TypedValue(element(pointer), builder.load(element_address(builder, pointer, index)))
 
 
+def element_at(builder: Any, table: TypedValue, position: TypedValue) -> TypedValue:
+    """``table[position]`` at a computed position, of memory that the kernel does not write."""
+    return emit_load(builder, table, position)
+
+
 def load_between(
     builder: Any, pointer: TypedValue, index: TypedValue, position: TypedValue, low: TypedValue, high: TypedValue
 ) -> TypedValue:
@@ -145,6 +150,6 @@ def subtract_row(builder: Any, to: TypedValue, factor: TypedValue, row: TypedVal
 
 
 MEMORY: dict[str, DialectFunction] = {
-    **{f.__name__: f for f in (at, load_between, stream, prefetch, prefetch_beside, add_row, subtract_row)},
+    **{f.__name__: f for f in (at, element_at, load_between, stream, prefetch, prefetch_beside, add_row, subtract_row)},
     **{f"scratch_{name}": partial(_scratch, type_=type_) for name, type_ in IN_MEMORY.items()},
 }

@@ -21,7 +21,8 @@ _GROUP = "accesses of parallel loops"
 _GROUP_NODE = re.compile(rf'^(!\d+) = !\{{ !"{_GROUP}" \}}$', re.MULTILINE)
 _NONTEMPORAL_STORE = "stream"
 _LOAD = "load_between"  # of its first operand, at its second
-_OF_ADDRESSES = frozenset({"at", _LOAD, "prefetch", "prefetch_beside"})  # calls that write nothing to their first operand
+_TABLE = "element_at"  # reads any element of its first operand, which the kernel does not write
+_OF_ADDRESSES = frozenset({"at", _LOAD, _TABLE, "prefetch", "prefetch_beside"})  # calls that write nothing to their first operand
 _ARGUMENTS_WITH_STEP = 3  # of range
 
 Roots = Mapping[str, str | None]
@@ -54,6 +55,11 @@ def parallel_loops(entry: ast.FunctionDef, pointers: Iterable[str]) -> frozenset
     if _hands_on(nodes_in(*(node.value for node in nodes if isinstance(node, ast.Assign))), roots):
         return frozenset()  # a pointer with a name that is not followed
     return frozenset(node for node in nodes if isinstance(node, ast.For) and _is_parallel(node, roots))
+
+
+def reads_tables(entry: ast.FunctionDef) -> bool:
+    """Whether ``entry`` loads elements from computed positions."""
+    return any(_called(node) == _TABLE for node in nodes_in(entry))
 
 
 def _called(node: ast.AST) -> str | None:

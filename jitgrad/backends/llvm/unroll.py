@@ -37,7 +37,7 @@ _STEPS = frozenset(
     "minimum maximum left_shift right_shift".split()
 )
 _CASTS = ("to_", "as_")
-_ADDRESSES = frozenset({"freeze", "at", "load_between", "prefetch", "prefetch_beside", "range"})
+_ADDRESSES = frozenset({"freeze", "at", "element_at", "load_between", "prefetch", "prefetch_beside", "range"})
 
 
 def unroll_factor(tree: ast.Module) -> dict[ast.For, int]:

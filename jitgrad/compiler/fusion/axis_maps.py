@@ -6,13 +6,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
+from jitgrad.compiler.compiler_ops import ELEMENT_AT
 from jitgrad.core.fork import cached_property
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.ops.movement import BROADCAST_TO, EXPAND_DIMS, SQUEEZE
 
 # For every dimension of a value: the position of the axis it runs along, or NONE for a dimension of length 1 that
-# is repeated along (or simply absent from) the loop.
+# is repeated along (or simply absent from) the loop, and for the dimension of a table, which is read at computed positions.
 AxisMap = tuple[int, ...]
 NONE = -1
 
@@ -80,7 +81,10 @@ class Definitions:
         reads = self._reads.get(node)
         if reads is None:
             reduction, loop = node.op.kind is Kind.REDUCE, node.outs[0].aval.shape
-            reads = self._reads[node] = tuple([self._read(atom, None if reduction else loop) for atom in node.ins])
+            read = [self._read(atom, None if reduction else loop) for atom in node.ins]
+            if node.op is ELEMENT_AT:
+                read[0] = Read(node.ins[0], (NONE,))  # all of the table, wherever the loop is
+            reads = self._reads[node] = tuple(read)
         return reads
 
     def _read(self, atom: Atom, loop: tuple[int, ...] | None) -> Read:

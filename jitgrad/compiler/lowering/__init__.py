@@ -1,2 +1,2 @@
 """From a fused group to a kernel: loop nest, sweeps, statements; imports core, eager, cost, tuning,
-fusion."""
+compiler_ops, fusion."""

@@ -68,6 +68,8 @@ def footprints(nest: LoopNest) -> tuple[Footprint[Slot], ...] | None:
 def _touched(operand: OperandAccess, sizes: Mapping[int, int], slot: int, step: int) -> Footprint[Slot]:
     """What the loops over axes of ``sizes`` touch of ``operand``, for iterations ``step`` bytes apart."""
     item, low, high = operand.value.aval.dtype.itemsize, 0, 0
+    if operand.is_table:
+        return Footprint(Slot(slot), 0, 0, operand.value.aval.nbytes, operand.written)
     for axis, n in sizes.items():
         first, last = ends(operand.runs[axis]) if axis in operand.runs else (0, n - 1)
         stride = operand.strides[axis]

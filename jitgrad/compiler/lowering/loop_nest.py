@@ -47,6 +47,7 @@ class OperandAccess:
     written: bool = False
     access: Access | None = None
     runs: Mapping[int, AxisRuns] = field(default_factory=dict)  # per group axis along which it is read at other positions
+    is_table: bool = False  # any element may be read, at computed positions
 
 
 @dataclass(slots=True)
@@ -150,7 +151,8 @@ class LoopNest:
             layout = self.layouts[value]
             strides = self._along_group(axes, layout.strides)
             runs = {axis: own for axis, own in zip(axes, layout.runs, strict=False) if own}
-            self.operands[value, axes] = OperandAccess("", value, layout, strides, runs=runs)
+            is_table = any(axis == NONE and n > 1 for axis, n in zip(axes, value.aval.shape, strict=True))
+            self.operands[value, axes] = OperandAccess("", value, layout, strides, runs=runs, is_table=is_table)
         return self.operands[value, axes]
 
     def _add_iota(self, node: TraceNode) -> None:

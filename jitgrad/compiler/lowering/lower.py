@@ -15,6 +15,7 @@ from math import prod
 
 import numpy as np
 
+from jitgrad.compiler.compiler_ops import ELEMENT_AT
 from jitgrad.compiler.fusion.axis_maps import AxisMap, Read
 from jitgrad.compiler.lowering.footprint import Footprint, footprints
 from jitgrad.compiler.lowering.kernel_ir import (
@@ -127,8 +128,11 @@ class _Builder:
         """Append ``node`` to ``into``; ``loop`` and ``inner`` hold the loads and locals of the
         inner loop, if in one."""
         args: list[tuple[str | bool | int | float, Dtype]] = []
-        for read, axes in self.nest.reads(node):
-            args.append((self.argument(read, axes, into, loop, inner), read.root.aval.dtype))
+        for position, (read, axes) in enumerate(self.nest.reads(node)):
+            if node.op is ELEMENT_AT and not position and isinstance(read.root, Value):
+                args.append((self.nest.operands[read.root, axes].name, read.root.aval.dtype))  # its address
+            else:
+                args.append((self.argument(read, axes, into, loop, inner), read.root.aval.dtype))
         if node.op.kind is Kind.INDEX:
             return self.load(self.nest.operands[node, self.nest.group.out_map(node)], into, loop, node)
         name = self.nest.new_local("t")

@@ -10,11 +10,11 @@ from jitgrad.core.ir import Atom, Graph, TraceNode, exact
 
 
 def eliminate_dead(graph: Graph) -> Graph:
-    """Drop nodes whose results are not used."""
+    """Drop nodes whose results are not used, but for checks."""
     live: set[Atom] = set(graph.outputs)
     used_nodes = []
     for node in reversed(graph.nodes):
-        if not live.isdisjoint(node.outs):
+        if node.op.checks or not live.isdisjoint(node.outs):
             used_nodes.append(node)
             live.update(node.ins)
     return graph if len(used_nodes) == len(graph.nodes) else replace(graph, nodes=tuple(reversed(used_nodes)))

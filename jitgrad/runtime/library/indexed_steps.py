@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from jitgrad.compiler.compiler_ops import CHECK_INDEX
 from jitgrad.compiler.lowering.layout import ArgSlot, BufferRole, Location
 from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.core.aval import Shape, dtype_name
@@ -33,6 +34,7 @@ from jitgrad.runtime.library.indexed_access import (
 _INDICES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32"})
 ACCESSES: dict[OpDef, tuple[AccessMode, SpaceOf, int]] = {  # and the operand with the values, of changes
     TAKE: (AccessMode.READ, along, 0),
+    CHECK_INDEX: (AccessMode.READ, along, 0),
     GATHER: (AccessMode.READ, for_each, 0),
     INDEX_GET: (AccessMode.READ, at_axes, 0),
     INDEX_ADD: (AccessMode.ADD, along, 2),

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jitgrad.backends.llvm import target
+from jitgrad.backends.llvm import casts, target
 from jitgrad.backends.llvm.code_object import compile_entry
 from jitgrad.backends.llvm.unroll import USUAL
 from jitgrad.core.errors import BackendError
@@ -191,6 +191,21 @@ def test_casts_from_floats_agree_with_numpy(source, target):
     got = unary(f"to_{target}(x)", source, target, x)
 
     np.testing.assert_array_equal(got[fits], x[fits].astype(dtype))
+
+
+@pytest.mark.parametrize("lacks", [True, False])
+@pytest.mark.parametrize("source", ["f32", "f64"])
+def test_casts_to_int64_are_exact_with_and_without_the_instruction(source, lacks, monkeypatch):
+    monkeypatch.setattr(casts, "lacks_wide_casts", lambda: lacks)
+    magnitudes = np.ldexp(np.random.default_rng(0).uniform(1, 2, 640), np.repeat(np.arange(-1, 63), 10))
+    near = [2.0**31, 2.0**32, 2.0**52, 2.0**53, 2.0**62, 0.5, 1.0, 4294967295.0, 4294967297.0]
+    x = np.concatenate([magnitudes, near, np.nextafter(near, 0), [0.0]]).astype(f"f{int(source[1:]) // 8}")
+    x = np.concatenate([x, -x, [-(2.0**63)]]).astype(x.dtype)
+    x = x[(x < 2.0**63)]
+
+    np.testing.assert_array_equal(unary("to_i64(x)", source, "i64", x), x.astype(np.int64))
+    outside = np.array([np.nan, np.inf, -np.inf, 2.0**63, 1e30, -1e30], x.dtype)
+    assert set(unary("to_i64(x)", source, "i64", outside)) == {-(2**63)}
 
 
 def test_casts_that_c_leaves_undefined_are_fixed():
