@@ -20,6 +20,7 @@ from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.core.traced_constants import add_array, add_results
 from jitgrad.eager.large_arrays import LARGE
+from jitgrad.eager.library_kernels import by_library_kernel
 from jitgrad.eager.loops import by_loop
 from jitgrad.eager.numpy_errors import RETURNS_ARRAYS
 from jitgrad.eager.plans import needs_out, on_arrays, plain_function
@@ -247,7 +248,8 @@ class Line:
         expected = strong_aval(out.aval.shape, out.aval.dtype)
         plain = plain_function(op, given, attrs, expected)
         function = _on_converted(op, given, attrs, expected) if plain is None else plain
-        names[f"f{j}"] = by_row_reduction(op, given, attrs, expected, function)
+        function = by_row_reduction(op, given, attrs, expected, function)
+        names[f"f{j}"] = by_library_kernel(op, given, attrs, function)
         if plain is not None and needs_out(plain, expected):
             arguments.append("out=...")
         return f"f{j}({', '.join(arguments)})"

@@ -15,6 +15,7 @@ from jitgrad.core.plan import OpPlan
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import eager_function
 from jitgrad.eager.large_arrays import LARGE
+from jitgrad.eager.library_kernels import by_library_kernel
 from jitgrad.eager.loops import by_loop
 from jitgrad.eager.numpy_errors import RETURNS_ARRAYS, keeps_large_arrays, quiet_context, run_quietly
 from jitgrad.eager.row_reductions import by_row_reduction
@@ -67,11 +68,13 @@ def _plan(op: OpDef, avals: tuple[Aval, ...], attrs: dict[str, Any], expected: A
         fits = isinstance(plain, np.ufunc) and (out.shape, out.dtype) == (avals[0].shape, avals[0].dtype)
         in_place = quiet_context(plain, False) if fits else None
         function = by_row_reduction(op, given, attrs, out, quiet_context(plain, needs_out(plain, out)))
+        function = by_library_kernel(op, given, attrs, function)
         return OpPlan(op, avals, attrs, out, function, number, dtype, in_place)
     if (loop := loop_for(op, given, attrs)) is not None and RETURNS_ARRAYS:
         function = by_loop(loop, numpy_function(op, given, attrs), out, run_quietly)
         return OpPlan(op, avals, attrs, out, function, number, dtype)
-    return OpPlan(op, avals, attrs, out, on_arrays(op, given, attrs, out), number, dtype)
+    function = by_library_kernel(op, given, attrs, on_arrays(op, given, attrs, out))
+    return OpPlan(op, avals, attrs, out, function, number, dtype)
 
 
 def plain_function(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any], out: Aval) -> Callable[..., Any] | None:

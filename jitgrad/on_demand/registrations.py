@@ -18,6 +18,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.device.cuda_device import CudaDevice, DeviceKernels
 from jitgrad.eager.array_memory import make_handler_by
 from jitgrad.eager.large_arrays import compute_by
+from jitgrad.eager.library_kernels import KernelFinder, find_library_kernels_by
 from jitgrad.eager.loops import Loop, make_loops_by
 from jitgrad.eager.row_programs import RowBinder, RowMaker, RowProgram, make_row_kernels_by
 from jitgrad.on_demand.fresh_import import imported
@@ -63,6 +64,16 @@ def _kernels() -> Callable[..., Any]:
     return compute
 
 
+def _find_kernel(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
+    return imported(_library)(op, avals, attrs)
+
+
+def _library() -> KernelFinder:
+    from jitgrad.runtime.library.eager_calls import find_eager_kernel
+
+    return find_eager_kernel
+
+
 def _capture(name: str, rule: GradientRule, residuals: Sequence[Tensor]) -> tuple[GradientRule, Sequence[Any]]:
     return imported(_rule_recorder)(name, rule, residuals)
 
@@ -95,5 +106,6 @@ make_loops_by(_compile_loop)
 make_row_kernels_by(_compile_rows)
 make_handler_by(_make_handler)
 compute_by(_compute)
+find_library_kernels_by(_find_kernel)
 capture_rules_by(_capture)
 CudaDevice.kernels = _KernelsOfDevices()

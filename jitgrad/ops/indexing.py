@@ -204,6 +204,7 @@ def _index_put_add_vjp(
 TAKE = define(
     "take(x, indices, *, axis)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     fills=True,
     eager=lambda x, indices, *, axis: np.take(x, indices, axis=axis),
     prepare=prepare_take,
@@ -216,6 +217,7 @@ TAKE = define(
 INDEX_ADD = define(
     "index_add(x, index, src, *, axis)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     updates_first_operand=True,
     eager=_index_add,
     abstract=_index_add_aval,
@@ -229,6 +231,7 @@ INDEX_ADD = define(
 GATHER = define(
     "gather(x, index, *, axis)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     fills=True,
     eager=lambda x, index, *, axis: x[_mesh(np.asarray(index), axis)],
     prepare=prepare_gather,
@@ -242,6 +245,7 @@ GATHER = define(
 SCATTER_ADD: OpDef = define(
     "scatter_add(x, index, src, *, axis)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     updates_first_operand=True,
     eager=_scatter_add,
     prepare=prepare_scatter_add(_FEW),
@@ -256,6 +260,7 @@ SCATTER_ADD: OpDef = define(
 INDEX_GET = define(
     "index_get(x, *indices, axes)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     fills=True,
     eager=lambda x, *indices, axes: np.asarray(x)[key_of(np.ndim(x), axes, indices)],
     abstract=_index_get_aval,
@@ -265,6 +270,7 @@ INDEX_GET = define(
 INDEX_PUT = define(
     "index_put(x, v, *indices, axes)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     updates_first_operand=True,
     eager=_index_put,
     abstract=_index_put_aval,
@@ -274,6 +280,7 @@ INDEX_PUT = define(
 INDEX_PUT_ADD = define(
     "index_put_add(x, v, *indices, axes)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     updates_first_operand=True,
     eager=_index_put_add,
     abstract=_index_put_aval,

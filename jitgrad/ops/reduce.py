@@ -100,6 +100,7 @@ ALL = define_reduction(monoid.ALL_MONOID, takes_complex=True, prepare=prepare_ex
 ARGMAX = define(
     "argmax(x, *, axis)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     per_line=True,
     eager=lambda x, *, axis: np.argmax(x, axis=axis),
     prepare=_prepare_position("argmax"),
@@ -110,6 +111,7 @@ ARGMAX = define(
 ARGMIN = define(
     "argmin(x, *, axis)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     per_line=True,
     eager=lambda x, *, axis: np.argmin(x, axis=axis),
     prepare=_prepare_position("argmin"),
@@ -120,6 +122,7 @@ ARGMIN = define(
 CUMULATIVE_SUM = define(
     "cumulative_sum(x, *, axis, reverse)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     per_line=True,
     eager=_cumulative_sum,
     prepare=prepare_running(np.add, sum_dtype),

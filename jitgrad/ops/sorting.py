@@ -87,6 +87,7 @@ ARGSORT = define(
 ARGTOPK = define(
     "argtopk(x, *, axis, count)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     per_line=True,
     eager=_argtopk,
     prepare=_prepared(_argtopk),
@@ -97,6 +98,7 @@ ARGTOPK = define(
 SEARCHSORTED = define(
     "searchsorted(ordered, values, *, side)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     eager=lambda ordered, values, *, side: np.searchsorted(ordered, values, side=side),
     abstract=_searchsorted_aval,
 )
