@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from jitgrad.backends.llvm import kernel_frontend, target
-from jitgrad.backends.llvm.code_object import CodeObject
+from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.backends.llvm.library_names import native_names
 from jitgrad.eager.float16 import in_kernels
+
+LOOP = "def kernel(x0, y0, start, stop):\n    for i in range(start, stop):\n"
 
 AVX2, AVX512 = "znver3", "sapphirerapids"
 CPUS = (AVX2, AVX512)
@@ -78,3 +80,12 @@ def program_assembly(cpu: str, function: Any, *args: Any) -> str:
     """Assembly for ``cpu`` of the kernels that a compiled function runs for these arguments."""
     mains = [step.kernel.main for step in function.lookup(*args).program.steps if hasattr(step, "kernel")]
     return "\n".join(kernel_assembly(cpu, main.identity, main.params)[1] for main in mains)
+
+
+def unary(expression: str, source: str, target: str, values: Any) -> Any:
+    """The array of ``expression`` of ``x`` over ``values``, compiled."""
+    text = LOOP + f"        x = x0[i]\n        y0[i] = {expression}\n"
+    code = compile_entry(text, "kernel", {}, params=(source + "*", target + "*"), key=None)
+    out = np.empty(values.shape, np.dtype(target if target == "bool" else target[0] + str(int(target[1:]) // 8)))
+    run(code, table(values, out), 0, values.size)
+    return out

@@ -51,6 +51,7 @@ def trace_call(
     """
     environment = Environment(function, call.static)
     trace = Trace(name, device_of_arguments(call))
+    trace.orders.arguments = call.leaves
     originals: list[tuple[HeldPlace, Any]] = []
     try:
         with recording_in(trace):
@@ -188,6 +189,7 @@ def _finish(
         written=tuple(k for k, source in enumerate(trace.sources) if source in changed),
         contiguous=tuple(k for k, v in enumerate(trace.inputs) if v in trace.reshapes.contiguous),
         guard=environment.guard([s.key for s in trace.sources if s.kind is SourceKind.ARRAY]),
+        orders=tuple(trace.orders.answers.items()),
         grads_present=tuple((trace.lifted[key][1], present) for key, (_, present) in trace.grads_read.items()),
         alive=tuple(trace.alive),
         names=(names := {id(t): path for path, t in environment.tensors().items()}),
