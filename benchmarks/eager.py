@@ -37,10 +37,12 @@ CALLS = {
     "arithmetic": """x + y|x * 2.0|x / y|x ** 2|x + v|lib.maximum(x, y)|lib.where(m, x, y)|x > y|lib.clamp(x, 0.3, 0.7)
 lib.lerp(x, y, 0.3)|x.double()|x.long()|m.float()|-x|1.0 - x|x == y|m & m|~m|x.masked_fill(m, 0.0)""",
     "functions": """lib.exp(x)|lib.log(x)|lib.sqrt(x)|lib.sin(x)|lib.tanh(x)|lib.sigmoid(x)|lib.erf(x)|lib.lgamma(x)|F.relu(x)
-F.gelu(x)|F.silu(x)|F.softplus(x)|F.elu(x)|F.dropout(x, 0.5)""",
+F.gelu(x)|F.silu(x)|F.softplus(x)|F.elu(x)|F.dropout(x, 0.5)
+lib.abs(x)|lib.cos(x)|lib.log1p(x)|lib.rsqrt(x)|lib.floor(x)|F.leaky_relu(x)|F.hardtanh(x)|F.mish(x)|F.selu(x)""",
     "reductions": """x.sum()|x.sum(0)|x.sum(1)|x.mean(1)|x.amax(1)|x.argmax(1)|x.var(1, correction=0)|x.prod(1)|x.norm()
 lib.cumsum(x, 1)|lib.logsumexp(x, 1)|lib.argsort(x, dim=1, stable=True)|lib.topk(x, 3)[0]|x.mean()|x.std(correction=1)
-x.argsort(1)|m.any()|m.all(1)|(x > 2).any()|lib.unique(i)|lib.cumprod(x, 1)|x.argmax()|x.norm(dim=1)""",
+x.argsort(1)|m.any()|m.all(1)|(x > 2).any()|lib.unique(i)|lib.cumprod(x, 1)|x.argmax()|x.norm(dim=1)
+lib.cumsum(x, 0)|x.amin(0)|x.argmin(0)|x.argmax(0)|x.sort(dim=1)[0]|x.max(dim=1)[0]""",
     "rows": """F.softmax(x, -1)|F.log_softmax(x, -1)|F.layer_norm(x, (x.shape[1],), v, w)|F.cross_entropy(x, i)
 F.nll_loss(x, i)|F.mse_loss(x, y)|F.huber_loss(x, y)|F.binary_cross_entropy_with_logits(x, y)
 F.batch_norm(x, None, None, v, w, True)|F.normalize(x, dim=1)|F.l1_loss(x, y)""",
@@ -50,13 +52,15 @@ x.chunk(2)[0]|x.chunk(2, 1)[0]|x[..., 1:]|x[::2, 1]|x.permute(1, 0)|x.T.contiguo
     "joining and lookup": """lib.cat([x, y])|lib.stack([x, y])|x[i]|x[m]|x.gather(1, i[None])|F.embedding(i, x)|F.one_hot(i, 1000)
 lib.tril(x)|lib.roll(x, 1, 0)|lib.flip(x, (0,))|F.pad(x, (1, 1))|x.clone()|x[i, i]|lib.cat([x, y], 1)|lib.stack([v, w], 1)
 lib.index_select(x, 0, i)|x.tile((2, 1))
-lib.triu(x)|lib.scatter(x, 1, i[None], 0.5)|lib.take_along_dim(x, i[None], 1)|lib.meshgrid(v, w, indexing='ij')[0]""",
+lib.triu(x)|lib.scatter(x, 1, i[None], 0.5)|lib.take_along_dim(x, i[None], 1)|lib.meshgrid(v, w, indexing='ij')[0]
+x.index_add(0, i, y)|x.index_select(1, i)|x.split(2)[0]|x.flatten()|x.squeeze()|x.movedim(0, 1)""",
     "products": """x @ y|x @ v|lib.outer(v, w)|F.linear(x, y, v)|lib.einsum('ij,ij->i', x, y)|lib.linalg.inv(x + n * e)
 lib.dot(v, w)
-lib.einsum('ij,jk->ik', x, y)|lib.bmm(x[None], y[None])|x.T @ y|lib.linalg.solve(x + n * e, v)""",
+lib.einsum('ij,jk->ik', x, y)|lib.einsum('ij,kj->ik', x, y)|lib.mv(x, v)|lib.mm(x, y)|lib.addmm(y, x, y)
+lib.bmm(x[None], y[None])|x.T @ y|lib.linalg.solve(x + n * e, v)""",
     "changes in place": """z.zero_()|z.add_(y)|z.mul_(1.0)|z.copy_(y)|z[0].fill_(1.0)|z.clamp_(-1, 1)|put(z, 0, v)
 put(z, slice(1, 3), 0.0)|put(z, i, y)|put(z, m, 0.0)|put(z, (i, i), v)|z.add_(y, alpha=0.1)|z.mul_(0.9).add_(y, alpha=0.1)
-z.addcmul_(x, y, value=0.1)|z.masked_fill_(m, 0.0)|z.normal_()|z.uniform_()""",
+z.addcmul_(x, y, value=0.1)|z.sub_(y)|z.fill_(0.5)|z.lerp_(y, 0.1)|z.masked_fill_(m, 0.0)|z.normal_()|z.uniform_()""",
     "programs": "hundred(x)|lib.tanh(x @ y + v).mean()",
     "values": """x[0, 0].item()|v.tolist()|x.detach().numpy()|lib.tensor(1.5)|lib.tensor([1.0, 2.0, 3.0])|x.sum().item()
 bool(m.any())|x.shape[0]""",

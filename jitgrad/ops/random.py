@@ -35,6 +35,7 @@ from jitgrad.ops.rounding import remainder
 from jitgrad.ops.sorting import argsort, topk
 from jitgrad.ops.transcendental import log
 
+_NUMBERS = frozenset({int, float})
 _MAX_KINDS = 32  # read-aheads of a generator; each has a window of some 64 KiB
 _other_interpreter = current_interpreter.other
 _drawing = fork_safe_lock()  # from reading a counter to advancing it: no two threads draw the same numbers
@@ -218,11 +219,7 @@ def _drawn(generator: Generator | None, shape: Shape, kind: NumberKind) -> Tenso
 
 @placing
 def randn(
-    *shape: Any,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    generator: Generator | None = None,
+    *shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Generator | None = None
 ) -> Tensor:
     """Numbers from the normal distribution with mean 0 and standard deviation 1.
 
@@ -242,6 +239,8 @@ def uniform(
     Rounding may give ``high`` itself where ``high - low`` is not a power of two, as in NumPy.
     """
     u = rand(_size("uniform", size, low, high), dtype=_dtype_of(dtype, low, high), generator=generator)
+    if type(low) in _NUMBERS and type(high) in _NUMBERS and low == 0 and high == 1:
+        return u
     width = high - low if type(high) is type(low) is float else subtract(high, low)
     return add(multiply(u, width), low)
 
@@ -259,6 +258,8 @@ def normal(
 ) -> Tensor:
     """Normal numbers; gradients flow to ``mean`` and ``std`` if they are tensors."""
     z = randn(_size("normal", size, mean, std), dtype=_dtype_of(dtype, mean, std), generator=generator)
+    if type(mean) in _NUMBERS and type(std) in _NUMBERS and mean == 0 and std == 1:
+        return z
     return add(multiply(z, std), mean)
 
 
@@ -327,9 +328,7 @@ def _in_range(bits: Tensor, start: int, stop: int, dtype: Dtype) -> Tensor:
 
 
 @placing
-def randperm(
-    n: int, *, dtype: Any = None, device: Any = None, generator: Generator | None = None
-) -> Tensor:
+def randperm(n: int, *, dtype: Any = None, device: Any = None, generator: Generator | None = None) -> Tensor:
     """The integers 0 .. n - 1 in random order: the order of n random 64-bit keys."""
     if n < 0:
         raise ArgumentError(f"randperm: n must not be negative, got {n}")
@@ -339,9 +338,7 @@ def randperm(
     return order if order.dtype == out_dtype else astype(order, out_dtype)
 
 
-def multinomial(
-    p: Any, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
-) -> Tensor:
+def multinomial(p: Any, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
     """int64 [..., num_samples]: classes drawn with probabilities in proportion to ``p`` [..., classes].
 
     The largest of log(p) plus Gumbel noise is such a draw, and the largest few are one without replacement (J. I.
@@ -367,8 +364,10 @@ def multinomial(
 
 
 def _shape(what: str, shape: tuple[Any, ...]) -> Shape:
-    if len(shape) == 1 and isinstance(shape[0], Iterable):
+    if len(shape) == 1 and (type(shape[0]) is tuple or isinstance(shape[0], Iterable)):
         (shape,) = shape
+    if type(shape) is tuple and all([type(n) is int and n >= 0 for n in shape]):
+        return shape
     sizes = normalize_shape(what, shape)
     if any(n < 0 for n in sizes):
         raise ArgumentError(f"{what}: negative size in shape {sizes}")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jitgrad as jg
 from jitgrad.autograd.backward import backward
 from jitgrad.backends.llvm.code_object import compile_entry
 from jitgrad.backends.llvm.library_names import native_names
@@ -299,3 +300,25 @@ def test_threads_that_share_a_generator_draw_different_numbers() -> None:
 
     expected = Generator(0)
     assert sorted(drawn) == sorted(expected.rand(3).tolist() for _ in range(800))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_numbers_of_the_standard_parameters_are_those_of_rand_and_randn(dtype: str):
+    def drawn(draw: Any) -> Any:
+        jg.manual_seed(7)
+        return draw()
+
+    standard = drawn(lambda: jg.randn(33, dtype=dtype)), drawn(lambda: jg.rand(33, dtype=dtype))
+    for zero, one in ((0, 1), (0.0, 1.0)):
+        results = (
+            drawn(lambda: jg.normal(zero, one, (33,), dtype=dtype)),
+            drawn(lambda: jg.uniform(zero, one, (33,), dtype=dtype)),
+        )
+        compiled = (
+            drawn(jg.jit(lambda: jg.normal(zero, one, (33,), dtype=dtype))),
+            drawn(jg.jit(lambda: jg.uniform(zero, one, (33,), dtype=dtype))),
+        )
+        for expected, *others in zip(standard, results, compiled, strict=True):
+            for other in others:
+                assert other.dtype == expected.dtype
+                np.testing.assert_array_equal(other.numpy(), expected.numpy())
