@@ -44,6 +44,7 @@ class Recorder:
     device = "cpu"
     generator_states: tuple[Any, ...] = ()
     flags = None
+    orders = None
 
     def __init__(self) -> None:
         self.steps: list[AppliedOp] = []

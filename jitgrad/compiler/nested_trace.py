@@ -22,6 +22,7 @@ class NestedTrace(Trace):
     def __init__(self, name: str, outer: Interpreter) -> None:
         super().__init__(name, outer.device)
         self.outer = outer
+        self.orders.outer = outer.orders
         self.contents: dict[Value, Any] = {}
         self.has_numbers: bool = getattr(outer, "has_numbers", False)
         self.values_needed: set[int] = getattr(outer, "values_needed", self.values_needed)  # the same set: the numbers are its

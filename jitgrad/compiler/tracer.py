@@ -10,6 +10,7 @@ import numpy as np
 
 from jitgrad.compiler.constant_values import known_contents, missing_value
 from jitgrad.compiler.input_source import InputSource, SourceKind
+from jitgrad.compiler.memory_orders import MemoryOrders
 from jitgrad.compiler.replaced_data import assign_data
 from jitgrad.compiler.requires_grad_flags import RequiresGradFlags
 from jitgrad.compiler.reshape_views import ReshapeViews, View
@@ -24,14 +25,12 @@ from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.number_range import check_complex, check_numbers
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
-from jitgrad.core.tape_node import Edge, Node, edge_of, next_sequence, record
+from jitgrad.core.tape_node import Edge, History, Node, edge_of, next_sequence, record
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.ops.arithmetic import ASTYPE
 from jitgrad.ops.identity import ALIAS, STOP_GRADIENT, UPDATED
 from jitgrad.ops.movement import RESHAPE
 from jitgrad.ops.views import WRITERS
-
-History = tuple[Any, int, bool]  # of a tensor: its grad_fn, which result of that it is, whether it requires grad
 
 
 class Trace:
@@ -51,6 +50,7 @@ class Trace:
         self.tainted: set[Atom] = set()  # values that depend on a tensor that requires grad
         self.lifted: dict[int, tuple[Any, InputSource, Value]] = {}
         self.flags: RequiresGradFlags = RequiresGradFlags(self.lifted)
+        self.orders: MemoryOrders = MemoryOrders(self.lifted)
         self.written: dict[int, tuple[Tensor, Value]] = {}
         self.replaced: set[int] = set()  # ids of tensors whose data was assigned: they get other memory
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}

@@ -18,6 +18,7 @@ class Interpreter(Protocol):
     device: str  # of what a trace computes
     generator_states: Any  # of generators that a trace draws from
     flags: Any  # notes which tensors get another `requires_grad`; None: no one asks
+    orders: Any  # tells which tensors lie in memory in the order of their axes; None: their lineage does
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         """The result Tensor(s) of ``op``; operands are Tensors, arrays and Python numbers."""
@@ -69,6 +70,7 @@ class Untraced:
     """What interpreters that record no trace have in common: no tensor stands for something that is known later."""
 
     flags = None
+    orders = None
 
     def read_grad(self, tensor: Any) -> Any:
         return tensor._grad

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from jitgrad.core.op import OpDef
+from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import NO_ORIGIN, CallPlace, Origin, origin_of, place_of_call
 
 _tuple = tuple.__new__  # makes a named tuple in half the time
@@ -27,6 +27,16 @@ class Lineage(NamedTuple):
     root: weakref.ref[Any]
     steps: ViewSteps
     kept: Any
+
+
+def is_in_order(view: Lineage | None) -> bool:
+    """Whether a tensor with the lineage ``view`` has all elements of the memory's owner, in their order."""
+    while view is not None:
+        if not all(op is None or op.keeps_order or op.kind is Kind.ELEMENTWISE for op, _ in view.steps):
+            return False
+        root = view.root()
+        view = None if root is None else root._view  # a detached tensor starts a lineage of its own
+    return True
 
 
 class Storage:

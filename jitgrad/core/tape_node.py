@@ -26,6 +26,7 @@ def next_sequence() -> int:
 
 # The destination of a gradient: a result of an earlier node, a leaf tensor, or nothing.
 Edge = tuple["Node", int] | Tensor | None
+History = tuple[Any, int, bool]  # of a tensor: its grad_fn, which result of that it is, whether it requires grad
 
 
 def edge_of(x: Any) -> Edge:

@@ -17,6 +17,7 @@ from jitgrad.jit.input_steps import (
     CheckDevices,
     CheckGradients,
     CheckGuard,
+    CheckOrders,
     CheckOverlap,
     CheckShared,
     PrepareArrays,
@@ -93,7 +94,14 @@ def plan_call(
     history = (AttachHistory(op),) if op is not None else ()
     effects = (WriteData(traced, program, origin), WrapResults(traced), SetGradients(traced))
     return CallPlan(
-        checks=(CheckArguments(), CheckGuard(traced.guard), CheckShared(traced), CheckDevices(traced), CheckGradients(traced)),
+        checks=(
+            CheckArguments(),
+            CheckGuard(traced.guard),
+            CheckShared(traced),
+            CheckDevices(traced),
+            CheckOrders(traced),
+            CheckGradients(traced),
+        ),
         reads=(
             ReadInputs(traced, program.read),
             CheckOverlap(traced, origin),

@@ -14,6 +14,7 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import GuardError, UnguardableError
 from jitgrad.core.origin import Origin
+from jitgrad.core.storage import is_in_order
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager.buffer_pool import POOL, address_of
 from jitgrad.guards.guard import Guard
@@ -121,6 +122,24 @@ class CheckDevices:
 
     def write(self, w: FastCallWriter) -> None:
         """A tensor that is elsewhere has no address that a fast call can use."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CheckOrders:
+    """Tensors lie in memory in the order of their axes, or do not, as when the trace asked."""
+
+    traced: TraceResult
+
+    def run(self, call: CallState) -> str | None:
+        for source, in_order in self.traced.orders:
+            if is_in_order(source.resolve(call.leaves)._view) != in_order:
+                return f"{self.traced.describe(source)} {'is' if in_order else 'is no longer'} a view in another order"
+        return None
+
+    def write(self, w: FastCallWriter) -> None:
+        w.names["is_in_order"] = is_in_order
+        for source, in_order in self.traced.orders:
+            w.miss_if(f"is_in_order({w.object_text(source)}._view) is not {in_order}")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -110,6 +110,7 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
     tensors: dict[int, Tensor] = {}
     by_id: dict[int, Tensor] = {}
     leaves = list(call.leaves)
+    trace.orders.arguments = call.leaves
     for k in call.dynamic:
         x = call.leaves[k]
         if k in shared:
@@ -158,12 +159,7 @@ def _check_flags(trace: Trace, environment: Environment, call: Call) -> None:
 
 
 def _finish(
-    trace: Trace,
-    environment: Environment,
-    call: Call,
-    tensors: dict[int, Tensor],
-    result: Any,
-    donated: Sequence[int],
+    trace: Trace, environment: Environment, call: Call, tensors: dict[int, Tensor], result: Any, donated: Sequence[int]
 ) -> TraceResult:
     trace.restore_histories()
     _check_changes(trace, environment, call)
@@ -188,6 +184,7 @@ def _finish(
         written=tuple(k for k, source in enumerate(trace.sources) if source in changed),
         contiguous=tuple(k for k, v in enumerate(trace.inputs) if v in trace.reshapes.contiguous),
         guard=environment.guard([s.key for s in trace.sources if s.kind is SourceKind.ARRAY]),
+        orders=tuple(trace.orders.answers.items()),
         grads_present=tuple((trace.lifted[key][1], present) for key, (_, present) in trace.grads_read.items()),
         alive=tuple(trace.alive),
         names=(names := {id(t): path for path, t in environment.tensors().items()}),

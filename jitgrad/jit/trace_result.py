@@ -76,6 +76,7 @@ class TraceResult:
         written: positions of the inputs whose data the function changes in place.
         contiguous: positions of the inputs whose data must be C-contiguous: an in-place change in the
             trace shows, or does not show, in a reshape for that reason.
+        orders: tensors whose order in memory the function asked for, and whether it was that of their axes.
         grads_present: sources of the tensors whose gradients were read, and whether there was one.
         alive: objects whose ids other parts of the program hold.
         names: paths from the function to tensors, by the ids of the tensors.
@@ -99,6 +100,7 @@ class TraceResult:
     written: tuple[int, ...]
     contiguous: tuple[int, ...]
     guard: Guard
+    orders: tuple[tuple[InputSource, bool], ...]
     grads_present: tuple[tuple[InputSource, bool], ...]
     alive: tuple[Any, ...]
     names: dict[int, str]

@@ -13,6 +13,7 @@ from jitgrad.core.aval import is_differentiable
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError, MeaningWarning, ShapeError, TraceError, shown
 from jitgrad.core.origin import Origin
+from jitgrad.core.storage import is_in_order
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
     arithmetic,
@@ -277,8 +278,8 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
 
 def _is_contiguous(self: Tensor, **_layout: Any) -> bool:
     """Whether this is no view of another tensor in another order, or of a part of one."""
-    steps = () if self._view is None else self._view.steps
-    return all(op is None or op.keeps_order for op, _ in steps)
+    orders = current_interpreter.get().orders
+    return bool(is_in_order(self._view) if orders is None else orders.is_in_order(self))
 
 
 def _contiguous(self: Tensor, **_layout: Any) -> Tensor:
