@@ -111,6 +111,7 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
     tensors: dict[int, Tensor] = {}
     by_id: dict[int, Tensor] = {}
     leaves = list(call.leaves)
+    trace.orders.arguments = call.leaves
     for k in call.dynamic:
         x = call.leaves[k]
         if k in shared:
@@ -159,12 +160,7 @@ def _check_flags(trace: Trace, environment: Environment, call: Call) -> None:
 
 
 def _finish(
-    trace: Trace,
-    environment: Environment,
-    call: Call,
-    tensors: dict[int, Tensor],
-    result: Any,
-    donated: Sequence[int],
+    trace: Trace, environment: Environment, call: Call, tensors: dict[int, Tensor], result: Any, donated: Sequence[int]
 ) -> TraceResult:
     trace.restore_histories()
     _check_changes(trace, environment, call)
