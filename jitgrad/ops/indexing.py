@@ -204,7 +204,6 @@ def _index_put_add_vjp(
 TAKE = define(
     "take(x, indices, *, axis)",
     kind=Kind.OPAQUE,
-    library_kernel=True,
     fills=True,
     eager=lambda x, indices, *, axis: np.take(x, indices, axis=axis),
     prepare=prepare_take,
