@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from jitgrad.core.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add, divide, multiply, sqrt, square, subtract
-from jitgrad.ops.comparison import equal, where
+from jitgrad.ops.arithmetic import add, clip, divide, maximum, multiply, sign, sqrt, square, subtract
+from jitgrad.ops.comparison import equal, greater, less, where
 from jitgrad.ops.inplace import assign
+from jitgrad.ops.transcendental import pow as pow_
 from jitgrad.optim.optimizer import Optimizer
-from jitgrad.optim.param_group import ParamGroup, check_at_least
+from jitgrad.optim.param_group import ParamGroup, check_at_least, weak_scalar
 
 
 def decayed(g: Tensor, p: Tensor, weight_decay: float) -> Tensor:
@@ -195,3 +196,113 @@ class Adadelta(Optimizer, recordable=True):
         step = multiply(divide(sqrt(add(self._steps[k], eps)), size), g)
         averaged(self._steps[k], square(step), rho)
         assign(p, subtract(p, multiply(step, lr)))
+
+
+class Rprop(Optimizer, recordable=True):
+    """A step size per element, which grows while its gradient keeps its sign and shrinks where that changes: of gradients,
+    only signs count (M. Riedmiller, H. Braun, "A direct adaptive method for faster backpropagation learning", 1993).
+
+    ``etas``: the factors of shrinking and growing; ``step_sizes``: the least and the largest size. The first is ``lr``.
+    Where the sign has changed there is no step, and the next one counts as the first.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50.0),
+        *,
+        maximize: bool = False,
+        **implementation: Any,
+    ) -> None:
+        super().__init__(params, lr, implementation, etas=etas, step_sizes=step_sizes, maximize=maximize)
+        self._before = self.per_parameter("prev")
+        self._sizes = self.per_parameter("step_size")
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        for name in ("etas", "step_sizes"):
+            if not isinstance(options[name], Sequence) or len(options[name]) != 2:
+                raise ArgumentError(f"Rprop: {name} must be two numbers, got {shown(options[name])}")
+        (shrinking, growing), (least, largest) = options["etas"], options["step_sizes"]
+        if not 0.0 < shrinking < 1.0 < growing:
+            raise ArgumentError(f"Rprop: etas must be a number between 0 and 1 and one above 1, got {options['etas']}")
+        if not 0.0 < least <= largest:  # a size of 0 marks one that has had no step yet
+            raise ArgumentError(f"Rprop: step_sizes must be above 0 and in ascending order, got {options['step_sizes']}")
+
+    def update(self, k: int, p: Tensor, g: Tensor, options: Mapping[str, Any], *common: Tensor) -> None:
+        """See :class:`Rprop`."""
+        (lr,) = common
+        (shrinking, growing), (least, largest) = options["etas"], options["step_sizes"]
+        trend = multiply(g, self._before[k])
+        factor = where(greater(trend, 0.0), growing, where(less(trend, 0.0), shrinking, 1.0))
+        size = clip(multiply(where(equal(self._sizes[k], 0.0), lr, self._sizes[k]), factor), least, largest)
+        kept = where(less(trend, 0.0), 0.0, g)
+        assign(self._sizes[k], size)
+        assign(self._before[k], kept)
+        assign(p, subtract(p, multiply(sign(kept), size)))
+
+
+class ASGD(Optimizer, recordable=True):
+    """Gradient descent with falling rates, and the mean of all parameters after step ``t0`` (B. T. Polyak, A. B. Juditsky,
+    "Acceleration of stochastic approximation by averaging", 1992; L. Bottou's rates, ``lr / (1 + lambd * lr * n)**alpha``).
+
+    ``state_dict()`` has the means as ``ax.<index>``. A new ``lr`` counts from the second step after it on, as in torch.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+        **implementation: Any,
+    ) -> None:
+        options = {"lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, lr, implementation, **options)
+        self._count = self.step_count()
+        self._means = self.per_parameter("ax")
+        for group in self.param_groups:
+            self._rates(group)
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        check_at_least("ASGD", **{name: options[name] for name in ("lambd", "alpha", "t0", "weight_decay")})
+
+    def _rates(self, group: ParamGroup) -> tuple[Tensor, Tensor]:
+        """Of a group, named by its first parameter: the rate of the next step, and the part of the mean that it replaces."""
+        rate = self._state.setdefault(f"eta_{group.first}", weak_scalar(group["lr"]))
+        part = self._state.setdefault(f"mu_{group.first}", weak_scalar(1.0))
+        assert isinstance(rate, Tensor)
+        assert isinstance(part, Tensor)
+        return rate, part
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Train more parameters: a dict with ``params`` and, for these, options of their own."""
+        super().add_param_group(param_group)
+        self._rates(self.param_groups[-1])
+
+    def advance(self) -> None:
+        """Count the step."""
+        assign(self._count, add(self._count, 1.0))
+
+    def prepare(self, group: ParamGroup) -> tuple[Tensor, ...]:
+        """The rate of this step, and the part of the means that it replaces; those of the next step are put down."""
+        rate, part = self._rates(group)
+        common = multiply(rate, 1.0), multiply(part, 1.0)
+        growth = add(multiply(multiply(self._count, group.lr), group.options["lambd"]), 1.0)
+        assign(rate, divide(group.lr, pow_(growth, group.options["alpha"])))
+        assign(part, divide(1.0, maximum(subtract(self._count, group.options["t0"]), 1.0)))
+        return common
+
+    def update(self, k: int, p: Tensor, g: Tensor, options: Mapping[str, Any], *common: Tensor) -> None:
+        """See :class:`ASGD`."""
+        rate, part = common
+        g = decayed(g, p, options["weight_decay"])
+        new = subtract(multiply(p, subtract(1.0, multiply(rate, options["lambd"]))), multiply(g, rate))
+        mean = self._means[k]
+        assign(mean, where(equal(part, 1.0), new, add(mean, multiply(subtract(new, mean), part))))
+        assign(p, new)

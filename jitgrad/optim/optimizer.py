@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from jitgrad.autograd.modes import enable_grad, no_grad
+from jitgrad.core.aval import Shape
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, CheckpointError, TraceError
 from jitgrad.core.missing_names import meant
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, negative
-from jitgrad.ops.creation import asarray, zeros_like
+from jitgrad.ops.creation import asarray, full, zeros_like
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.placement import replace_data
 from jitgrad.optim.param_group import ParamGroup, check_at_least, checked_parameters, listed_groups, weak_scalar
@@ -23,6 +25,17 @@ from jitgrad.optim.recorded_step import RecordedStep
 IMPLEMENTATIONS = {"foreach", "fused", "capturable", "differentiable"}
 
 _OWN = "state."  # begins the names of what a step keeps in ``Optimizer.state``
+
+
+
+def shape_of(p: Tensor) -> Shape:
+    """The shape of ``p``, which most state of it has."""
+    return p.shape
+
+
+def _full_state(p: Tensor, value: float, shape: Callable[[Tensor], Shape]) -> Tensor:
+    zeros = zeros_like(p) if shape is shape_of else full(shape(p), 0.0, dtype=p.dtype, device=p.device)
+    return add(zeros, value) if value else zeros
 
 
 class Optimizer:
@@ -77,7 +90,7 @@ class Optimizer:
         self.params: tuple[Tensor, ...] = ()
         self._state: dict[str, Tensor | list[Tensor]] = {}
         self.state: dict[Tensor, dict[str, Any]] = {}  # by parameter, for a step that is written as in torch
-        self._first_values: dict[str, float] = {}
+        self._first_state: dict[str, Callable[[Tensor], Tensor]] = {}  # of one parameter, by name
         # of a GradScaler: the round in which it unscaled the gradients, and 1 if they were not finite then
         self.unscaled_at: Tensor = weak_scalar(-1.0)
         self.not_finite: Tensor = weak_scalar(0.0)
@@ -106,7 +119,7 @@ class Optimizer:
         group = self._add(listed_groups(type(self).__name__, [param_group])[0])
         for name, value in self._state.items():
             if isinstance(value, list):
-                value += [add(zeros_like(p), self._first_values[name]) for p in group.params]
+                value += map(self._first_state[name], group.params)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Raise ArgumentError unless all ``options`` of a group have values that the update can take."""
@@ -125,13 +138,13 @@ class Optimizer:
         for group in self.param_groups:
             group["lr"] = value
 
-    def per_parameter(self, name: str, value: float = 0.0) -> list[Tensor]:
-        """A state tensor full of ``value`` per parameter, in ``state_dict`` as ``name.<index>``."""
-        tensors = [zeros_like(p) for p in self.params]
-        if value:
-            tensors = [add(t, value) for t in tensors]
-        self._state[name] = tensors
-        self._first_values[name] = value
+    def per_parameter(self, name: str, value: float = 0.0, shape: Callable[[Tensor], Shape] = shape_of) -> list[Tensor]:
+        """A state tensor full of ``value`` per parameter, in ``state_dict`` as ``name.<index>``.
+
+        ``shape``: a function of a module, which gives the shape of the state of a parameter.
+        """
+        self._first_state[name] = make = partial(_full_state, value=value, shape=shape)
+        self._state[name] = tensors = [make(p) for p in self.params]
         return tensors
 
     @property

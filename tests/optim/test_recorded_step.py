@@ -30,6 +30,10 @@ OPTIMIZERS: dict[str, Callable[[Params], Optimizer]] = {
     "Adamax": lambda p: jg.optim.Adamax(p),
     "NAdam": lambda p: jg.optim.NAdam(p),
     "RAdam": lambda p: jg.optim.RAdam(p),
+    "Rprop": lambda p: jg.optim.Rprop(p),
+    "ASGD": lambda p: jg.optim.ASGD(p, t0=2.0, lambd=0.1),
+    "Adafactor": lambda p: jg.optim.Adafactor(p, weight_decay=0.1),
+    "Muon": lambda p: jg.optim.Muon([x for x in p if x.ndim == 2]),
     "groups": lambda p: jg.optim.Adam(
         [{"params": p[:2]}, {"params": p[2:], "lr": 0.3, "betas": (0.8, 0.9), "weight_decay": 0.1}]
     ),

@@ -26,6 +26,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "nadam_decoupled": ("NAdam", {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True}),
     "radam": ("RAdam", {"lr": 0.1, "betas": (0.9, 0.99), "weight_decay": 0.1}),
     "radam_decoupled": ("RAdam", {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    "rprop": ("Rprop", {"lr": 0.1, "etas": (0.4, 1.3), "step_sizes": (1e-3, 0.3)}),
+    "asgd": ("ASGD", {"lr": 0.1, "lambd": 0.3, "alpha": 0.6, "t0": 3.0, "weight_decay": 0.1}),
+    "adafactor": ("Adafactor", {"lr": 0.3, "beta2_decay": -0.7, "weight_decay": 0.1, "eps": (1e-3, 0.2), "d": 1.5}),
 }
 # the parameters after eight steps of torch
 RECORDED = {
@@ -39,6 +42,9 @@ RECORDED = {
     "nadam_decoupled": [0.439693277174, -1.32897217475, 0.0450374182825],
     "radam": [0.235363505973, 0.485268010037, 0.192493597719],
     "radam_decoupled": [0.249508864501, 0.441370905707, 0.206997363262],
+    "rprop": [-0.08431, -0.19569, 0.083424],
+    "asgd": [0.234970030204, -0.264101029609, 0.146678093923],
+    "adafactor": [0.0514172058855, -0.6388937466, -6.67920342582e-12],
 }
 
 
@@ -122,7 +128,8 @@ def train_all(optimizer: Any, ps: list[Any]) -> list[Any]:
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "NAdam", "RMSprop", "Adagrad", "RAdam", "Adamax", "Adadelta"])
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "NAdam", "RMSprop", "Adagrad", "RAdam", "Adamax", "Adadelta", "Rprop",
+                                  "ASGD", "Adafactor"])
 def test_groups_same_as_torch(kind: str):
     torch: Any = pytest.importorskip("torch")
     options = {"momentum": 0.9} if kind == "SGD" else {}
