@@ -21,6 +21,7 @@ from jitgrad.ops.identity import UPDATED
 from jitgrad.ops.indexing import PUT_SLICE
 from jitgrad.ops.integers import EXPONENT, GCD
 from jitgrad.ops.inverses import DETERMINANT, INVERSE, PSEUDO_INVERSE, SLOGDET
+from jitgrad.ops.matrix_exponential import MATRIX_EXP
 from jitgrad.ops.joining import CONCAT
 from jitgrad.ops.movement import (
     BROADCAST_TO,
@@ -124,7 +125,8 @@ _BY_OP: Mapping[OpDef, BatchingRule] = {
     **dict.fromkeys((COPY, MOVE, EXPONENT, CHECK_CLASSES), _leading),
     **dict.fromkeys((UNFOLD, FOLD), _leading),
     SLOGDET_BY_FACTORS: _whole,  # its operands do not broadcast
-    **dict.fromkeys((LU_FACTORS, INVERSE, DETERMINANT, SLOGDET, PSEUDO_INVERSE, CHOLESKY, EIG, EIGH, SVD, QR), _leading),
+    **dict.fromkeys((LU_FACTORS, INVERSE, DETERMINANT, SLOGDET, PSEUDO_INVERSE, MATRIX_EXP), _leading),
+    **dict.fromkeys((CHOLESKY, EIG, EIGH, SVD, QR), _leading),
     **dict.fromkeys(TRANSFORMS, _axes_one_further),
     **INDEXING_RULES,
     **PRODUCT_RULES,

@@ -209,7 +209,7 @@ def test_where_everything_depends_on_everything_mistakes_are_found(
 def diverging(x: Any) -> Any:
     """Of which rows that stand for others show too little: single elements are thousands of times as
     sensitive to roundings."""
-    for _ in range(12):
+    for _ in range(10):
         x = jg.sin(x * 6.0) - x.mean(axis=0) * 0.1
         x = x - x.mean(axis=1, keepdims=True) * 0.1
     return x
