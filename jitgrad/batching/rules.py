@@ -21,8 +21,8 @@ from jitgrad.ops.identity import UPDATED
 from jitgrad.ops.indexing import PUT_SLICE
 from jitgrad.ops.integers import EXPONENT, GCD
 from jitgrad.ops.inverses import DETERMINANT, INVERSE, PSEUDO_INVERSE, SLOGDET
-from jitgrad.ops.matrix_exponential import MATRIX_EXP
 from jitgrad.ops.joining import CONCAT
+from jitgrad.ops.matrix_exponential import MATRIX_EXP
 from jitgrad.ops.movement import (
     BROADCAST_TO,
     EXPAND_DIMS,

@@ -78,4 +78,6 @@ SPREADS = [lambda x: x.std(dim=0), lambda x: jg.var(x, correction=0), lambda x: 
 
 @pytest.mark.parametrize("call", SPREADS)
 def test_spread_with_a_keyword_does_not_warn(call: Any) -> None:
-    call(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call(X)
