@@ -43,8 +43,7 @@ def trace_call(
     shared: frozenset[int] = frozenset(),
 ) -> TraceResult:
     """Run ``function`` on tensors without data; arguments ``donated`` get no views in the result.
-
-    An argument at one of the positions ``shared`` is also an outside tensor, and is traced as that.
+    One at a position ``shared`` is also an outside tensor, and is traced as that.
 
     Raises:
         TracedValueError, UnguardableError, LeakedTracerError: it cannot be traced; says why.

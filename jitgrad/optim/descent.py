@@ -267,15 +267,19 @@ class ASGD(Optimizer, recordable=True):
         self._count = self.step_count()
         self._means = self.per_parameter("ax")
         for group in self.param_groups:
-            self._rates(group)
+            self._start_rates(group)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         check_at_least("ASGD", **{name: options[name] for name in ("lambd", "alpha", "t0", "weight_decay")})
 
+    def _start_rates(self, group: ParamGroup) -> None:
+        """Not in a step: within a compiled one the rate of the group is no number."""
+        self._state[f"eta_{group.first}"] = weak_scalar(group["lr"])
+        self._state[f"mu_{group.first}"] = weak_scalar(1.0)
+
     def _rates(self, group: ParamGroup) -> tuple[Tensor, Tensor]:
         """Of a group, named by its first parameter: the rate of the next step, and the part of the mean that it replaces."""
-        rate = self._state.setdefault(f"eta_{group.first}", weak_scalar(group["lr"]))
-        part = self._state.setdefault(f"mu_{group.first}", weak_scalar(1.0))
+        rate, part = self._state[f"eta_{group.first}"], self._state[f"mu_{group.first}"]
         assert isinstance(rate, Tensor)
         assert isinstance(part, Tensor)
         return rate, part
@@ -283,7 +287,7 @@ class ASGD(Optimizer, recordable=True):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Train more parameters: a dict with ``params`` and, for these, options of their own."""
         super().add_param_group(param_group)
-        self._rates(self.param_groups[-1])
+        self._start_rates(self.param_groups[-1])
 
     def advance(self) -> None:
         """Count the step."""

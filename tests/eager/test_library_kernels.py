@@ -61,7 +61,8 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def test_every_kernel_of_the_registry_but_numpys_own_is_used() -> None:
-    assert sorted(set(registry._KERNELS) - {op.name for op in FOUND_BY}) == FLAGGED
+    """Also but `take`: along the last axis the kernel takes 1.2 to 1.4 times as long as NumPy."""
+    assert sorted(set(registry._KERNELS) - {op.name for op in FOUND_BY} - {"take"}) == FLAGGED
 
 
 @pytest.mark.parametrize("name", CALLS)
