@@ -104,7 +104,7 @@ class _Decomposer(Rewriter):
         (x, y), dtype = node.ins, node.out.aval.dtype
         a, b = self.converted(x, dtype), self.converted(y, dtype)
         if y.aval.ndim > 1:
-            b = self.emit(PERMUTE_DIMS, b, axes=(*range(y.aval.ndim - 2), y.aval.ndim - 1, y.aval.ndim - 2))
+            b = self.swapped(b)
             b = self.emit(EXPAND_DIMS, b, axis=(y.aval.ndim - 2,)) if x.aval.ndim > 1 else b
         a = self.emit(EXPAND_DIMS, a, axis=(x.aval.ndim - 1,)) if min(x.aval.ndim, y.aval.ndim) > 1 else a
         total: Atom = self.emit(MULTIPLY, a, b)
