@@ -63,11 +63,6 @@ class SGD(Optimizer, recordable=True):
         # advance() has counted this step
         return group.lr, where(equal(self._count, 1.0), 1.0, 1.0 - group.options["dampening"])
 
-    def advance(self) -> None:
-        """Count the step, which only dampening needs."""
-        if self._count is not None:
-            assign(self._count, add(self._count, 1.0))
-
     def update(self, k: int, p: Tensor, g: Tensor, options: Mapping[str, Any], *common: Tensor) -> None:
         """See :class:`SGD`."""
         lr, *part = common
@@ -145,10 +140,6 @@ class Adagrad(Optimizer, recordable=True):
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         check_at_least("Adagrad", **{name: options[name] for name in ("lr_decay", "weight_decay", "eps")})
-
-    def advance(self) -> None:
-        """Count the step."""
-        assign(self._count, add(self._count, 1.0))
 
     def prepare(self, group: ParamGroup) -> tuple[Tensor, ...]:
         """The learning rate, decayed."""
@@ -288,10 +279,6 @@ class ASGD(Optimizer, recordable=True):
         """Train more parameters: a dict with ``params`` and, for these, options of their own."""
         super().add_param_group(param_group)
         self._start_rates(self.param_groups[-1])
-
-    def advance(self) -> None:
-        """Count the step."""
-        assign(self._count, add(self._count, 1.0))
 
     def prepare(self, group: ParamGroup) -> tuple[Tensor, ...]:
         """The rate of this step, and the part of the means that it replaces; those of the next step are put down."""

@@ -81,10 +81,6 @@ class Adafactor(Optimizer, recordable=True):
         if not options["beta2_decay"] <= 0.0:
             raise ArgumentError(f"Adafactor: beta2_decay must be at most 0, got {options['beta2_decay']}")
 
-    def advance(self) -> None:
-        """Count the step."""
-        assign(self._count, add(self._count, 1.0))
-
     def prepare(self, group: ParamGroup) -> tuple[Tensor, ...]:
         """The part of second moments that stays, the relative size of a step, and the factor of weight decay."""
         stays = subtract(1.0, pow_(self._count, group.options["beta2_decay"]))

@@ -39,10 +39,6 @@ class _Moments(Optimizer):
         if not isinstance(betas, Sequence) or len(betas) != 2 or not all(0.0 <= beta < 1.0 for beta in betas):
             raise ArgumentError(f"{type(self).__name__}: betas must be two numbers in [0, 1), got {shown(betas)}")
 
-    def advance(self) -> None:
-        """Count the step."""
-        assign(self._count, add(self._count, 1.0))
-
     def _correction(self, beta: Any) -> Tensor:
         """``1 - beta**count``, for a mean that started at zero."""
         # in float64: in float32, 1 - 0.999**count would have three digits

@@ -216,7 +216,10 @@ class Optimizer:
             current_interpreter.reset(token)
 
     def advance(self) -> None:
-        """Common work of a step, before all groups, such as counting."""
+        """Common work of a step, before all groups: counting it, if `step_count` asked for that."""
+        count = self._state.get("step")
+        if isinstance(count, Tensor):
+            assign(count, add(count, 1.0))
 
     def prepare(self, group: ParamGroup) -> tuple[Tensor, ...]:
         """Common work for a group, before its parameters; each ``update`` gets the results."""
