@@ -7,6 +7,7 @@ is freed. So it serves the arrays that NumPy's functions make within eager ops a
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from typing import Any
 
 from numpy._core import _multiarray_umath as multiarray
@@ -214,10 +215,17 @@ class _Handler(ctypes.Structure):
     )
 
 
+@cache
+def _code() -> tuple[CodeObject, CodeObject, CodeObject]:
+    """The functions of a handler, which LLVM compiles in the background, and what they call."""
+    functions = compile_ir(_FUNCTIONS.replace("KEPT_BYTES", str(KEPT_BYTES)), "functions", key="", wait=False)
+    find = compile_control_code(_FIND, "find", "thread_pool", wait=False)
+    return functions, find, compile_control_code(_KEEP, "keep", "thread_pool", wait=False)
+
+
 def _handler() -> Any:
     """The handler as NumPy takes it; it and its code stay for the rest of the process, for arrays may be freed last of all."""
-    code: list[CodeObject] = [compile_ir(_FUNCTIONS.replace("KEPT_BYTES", str(KEPT_BYTES)), "functions", key="")]
-    code += [compile_control_code(text, name, "thread_pool") for name, text in (("find", _FIND), ("keep", _KEEP))]
+    code = _code()
     address_of = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code[0].address)
     state = (ctypes.c_int64 * (_HEAD + 2 * _PLACES))()
     state[_HEAD - 1] = address_of(4)
@@ -230,14 +238,17 @@ def _handler() -> Any:
     return capsule
 
 
-def install_handler() -> Any:
+def install_handler(wait: bool = False) -> Any:
     """Let the current context have the handler: what NumPy's ``PyDataMem_SetHandler`` does. Returns the handler.
 
-    None where eager execution is not to compile, or this NumPy or C library is another one.
+    None where eager execution is not to compile, or this NumPy or C library is another one, and without ``wait`` as long as
+    LLVM compiles it: a first call would wait for that as long as for its own kernels.
     """
     if config.read("JITGRAD_BACKEND") != "cpu" or config.read("JITGRAD_DISABLE") or not has_builtins():
         return None
     if not target.resolvable(_C_LIBRARY) or not hasattr(multiarray, "get_handler_version"):
+        return None
+    if not wait and not all([code.ready for code in _code()]):
         return None
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.argtypes, pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p

@@ -13,6 +13,7 @@ from numpy._core.multiarray import get_handler_name
 
 import jitgrad as jg
 from jitgrad.backends import array_memory
+from jitgrad.eager.array_memory import _Kept
 from jitgrad.eager.large_arrays import allowing_kernels
 from jitgrad.eager.numpy_errors import keeps_large_arrays
 
@@ -23,7 +24,7 @@ ELEMENTS = 1 << 20
 def context() -> Context:
     """A context with a handler of its own, of which nothing is kept yet."""
     made = Context()
-    if made.run(array_memory.install_handler) is None:
+    if made.run(array_memory.install_handler, True) is None:
         pytest.skip("this C library or NumPy has no such handler")
     return made
 
@@ -32,10 +33,10 @@ def _address(x: np.ndarray) -> int:
     return x.ctypes.data
 
 
+@pytest.mark.usefixtures("context")
 def test_results_of_large_ops_have_the_handler_and_arrays_of_the_user_do_not(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("JITGRAD_BACKEND", "cpu")
-    if not keeps_large_arrays():
-        pytest.skip("this C library or NumPy has no such handler")
+    assert keeps_large_arrays()
     x = jg.ones(ELEMENTS, 2)
 
     with allowing_kernels(False):  # else a kernel may make one of them, if others ran so many ops on large arrays before
@@ -45,6 +46,25 @@ def test_results_of_large_ops_have_the_handler_and_arrays_of_the_user_do_not(mon
         assert get_handler_name(data if data.base is None else data.base) == "jitgrad"
     assert get_handler_name() == "default_allocator"
     assert get_handler_name(np.zeros(ELEMENTS)) == "default_allocator"
+
+
+@pytest.mark.usefixtures("context")
+def test_ops_do_not_wait_while_the_handler_is_compiled(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("JITGRAD_BACKEND", "cpu")
+    monkeypatch.setattr(_Kept, "variable", None)
+    monkeypatch.setattr(_Kept, "missed", False)
+    x = jg.ones(ELEMENTS // 7, 3)
+    with monkeypatch.context() as compiling:
+        compiling.setattr(array_memory.CodeObject, "ready", False)
+        assert not keeps_large_arrays()
+        with allowing_kernels(False):
+            early = (x * 3.0).numpy()
+        assert get_handler_name(early if early.base is None else early.base) != "jitgrad"
+
+    assert keeps_large_arrays()
+    with allowing_kernels(False):
+        late = (x * 3.0).numpy()  # the plan without kept memory is forgotten
+    assert get_handler_name(late if late.base is None else late.base) == "jitgrad"
 
 
 def test_a_freed_block_is_used_again_and_zeros_are_zero(context: Context):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextvars import Context
 from itertools import product
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy._core.multiarray import get_handler_name
 
 import jitgrad as jg
 from jitgrad.backends import eager_loops
+from jitgrad.backends.array_memory import install_handler
 from jitgrad.backends.llvm.ufunc import numpy_loop
 from jitgrad.core.aval import Aval
 from jitgrad.core.op import REGISTRY, OpDef
@@ -138,6 +140,7 @@ def test_what_kernels_of_large_arrays_compute_and_other_dtypes_have_no_loop(make
 @pytest.mark.parametrize("name", ["relu", "selu"])
 def test_large_results_of_loops_lie_in_kept_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITGRAD_BACKEND", "cpu")
+    Context().run(install_handler, True)  # else it may still be compiled
     op, x = REGISTRY[name], np.random.default_rng(0).normal(size=(2, LARGE_ELEMENTS)).astype("f4")
     loop = loops.loop_of_op(op, (x.dtype,), (False,))
     monkeypatch.setattr(loop, "ufunc", eager_loops.compile_loop(loop))

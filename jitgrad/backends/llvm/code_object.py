@@ -43,6 +43,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.llvm import disk_cache as disk
+from jitgrad.backends.llvm.compile_threads import Compilation
 from jitgrad.core.errors import BackendError
 from jitgrad.core.fork import cached_property, fork_safe_lock, importing
 
@@ -66,11 +67,14 @@ class CodeObject:
         from_disk: whether it came from the disk cache, not from the compiler.
     """
 
-    def __init__(self, source: str, symbol: str, build: Callable[[], Built], from_disk: bool):
+    def __init__(
+        self, source: str, symbol: str, build: Callable[[], Built], from_disk: bool, pending: Compilation[Any] | None = None
+    ):
         self.source = source
         self.from_disk = from_disk
         self._symbol = symbol
         self._build = build
+        self._pending = pending
         self._lock = fork_safe_lock()
         self._loaded: tuple[Built, Any, int] | None = None
 
@@ -84,6 +88,11 @@ class CodeObject:
                 built = self._build()
                 self._loaded = built, *target.load_code(built.object_code, self._symbol)
             return self._loaded
+
+    @property
+    def ready(self) -> bool:
+        """Whether its address can be had without waiting for LLVM."""
+        return self._pending is None or self._pending.made
 
     @property
     def object_code(self) -> bytes:
@@ -195,14 +204,15 @@ def compile_control_code(source: str, entry: str, library: str, *, wait: bool = 
     return _cached_or_built(source, entry, ("control code", library), lower, wait, control=True)
 
 
-def compile_ir(text: str, entry: str, *, key: str | None) -> CodeObject:
-    """Machine code of the function ``entry`` of LLVM IR ``text``; ``key`` as for `compile_entry`.
+def compile_ir(text: str, entry: str, *, key: str | None, wait: bool = True) -> CodeObject:
+    """Machine code of the function ``entry`` of LLVM IR ``text``; ``key`` and ``wait`` as for
+    `compile_entry`.
 
     Raises:
         BackendError: if the IR is malformed.
     """
     identity = None if key is None else ("IR", key)
-    return _cached_or_built(text, entry, identity, lambda: (text, []), True)
+    return _cached_or_built(text, entry, identity, lambda: (text, []), wait)
 
 
 def kernel_vector_bits() -> int:
@@ -243,7 +253,7 @@ def _cached_or_built(
     else:
         COUNTERS.compiled += 1
         pending = target.compile_aside(*lower(), entry, control)
-        code = CodeObject(source, entry, lambda: _checked(pending.result(), source, entry, name), from_disk=False)
+        code = CodeObject(source, entry, lambda: _checked(pending.result(), source, entry, name), False, pending)
     if wait:
         _ = code.address
     return code

@@ -32,6 +32,11 @@ class Compilation(Generic[_T]):
             self._outcome = error
         self._made.set()
 
+    @property
+    def made(self) -> bool:
+        """Whether `result` would not wait."""
+        return self._outcome is not None
+
     def result(self) -> _T:
         """The result; waits for it, and raises what the compiler raised."""
         if self._outcome is None:  # else without the lock of the event, which another thread may hold in a fork
