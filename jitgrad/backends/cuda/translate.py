@@ -17,6 +17,7 @@ from jitgrad.backends.llvm import intrinsics, memory_access
 from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
 from jitgrad.backends.llvm.kernel_frontend import parameter_type, written
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
+from jitgrad.backends.llvm.text_builder import TextBuilder
 from jitgrad.backends.llvm.types import I64, PointerType, TypedValue
 from jitgrad.backends.llvm.vector_functions import VECTOR_FUNCTIONS
 from jitgrad.compiler.gc_paused import gc_paused
@@ -106,7 +107,7 @@ def _kernel(module: _SimtModule, entry: SourceFunction, params: Sequence[str]) -
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [_argument(t) for t in types]), entry.definition.name)
     function.calling_convention = "ptx_kernel"
     function.attributes.add("nounwind")
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    builder = TextBuilder(function.append_basic_block("entry"))
     written = written_parameters(entry.definition)
     for type_, argument, parameter in zip(types, function.args, entry.definition.args.args, strict=True):
         if isinstance(type_, PointerType):

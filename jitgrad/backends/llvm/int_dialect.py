@@ -29,6 +29,7 @@ from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
 from jitgrad.backends.llvm.casts import emit_cast
 from jitgrad.backends.llvm.ir_builder import WORD, word
 from jitgrad.backends.llvm.syntax_nodes import nodes_in
+from jitgrad.backends.llvm.text_builder import TextBuilder
 from jitgrad.backends.llvm.types import I64, DialectFunction, DialectTypeError, TypedValue, number
 from jitgrad.core.errors import BackendError
 
@@ -91,7 +92,7 @@ def translate(source: str, entry: str, library: Mapping[str, IntFunction]) -> st
     own: dict[str, IntFunction] = {name: partial(_called, function) for name, function in functions.items()}
     names: dict[str, DialectFunction] = {name: partial(_on_ints, f) for name, f in {**INT_FUNCTIONS, **library, **own}.items()}
     for name, node in definitions.items():
-        builder = ir.IRBuilder(functions[name].append_basic_block("entry"))
+        builder = TextBuilder(functions[name].append_basic_block("entry"))
         args = [TypedValue(I64, x) for x in functions[name].args]
         result = _IntTranslation(builder).function(SourceFunction(node, names), args)
         builder.ret_void() if result is None else builder.ret(result.ir)

@@ -20,6 +20,7 @@ from jitgrad.backends.llvm import block_products, intrinsics, nontemporal, paral
 from jitgrad.backends.llvm.argument_unpacking import unpacking_entry
 from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
 from jitgrad.backends.llvm.syntax_nodes import nodes_in
+from jitgrad.backends.llvm.text_builder import TextBuilder
 from jitgrad.backends.llvm.types import I64, IN_MEMORY, NUMBERS, IRType, PointerType, TypedValue
 from jitgrad.backends.llvm.unroll import USUAL, unroll_factor
 from jitgrad.compiler.gc_paused import gc_paused
@@ -123,7 +124,7 @@ def _body(module: _KernelModule, entry: SourceFunction, types: Sequence[IRType],
     for type_, argument in zip(types, function.args, strict=True):
         if isinstance(type_, PointerType):
             argument.add_attribute("noalias")
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    builder = TextBuilder(function.append_basic_block("entry"))
     arguments = [TypedValue(*pair) for pair in zip(types, function.args, strict=True)]
     result = _KernelTranslation(builder, hints).function(entry, arguments)
     if result is not None:

@@ -159,8 +159,7 @@ def access_group(module: Any) -> Any:
 def mark_accesses(blocks: Iterable[Any], group: Any) -> None:
     """Put the accesses of elements in ``blocks`` into ``group``, not those of local variables, which become registers."""
     for instruction in (instruction for block in blocks for instruction in block.instructions):
-        accesses = isinstance(instruction, (ir.LoadInstr, ir.StoreInstr))
-        if accesses and not isinstance(instruction.operands[-1], ir.AllocaInstr):
+        if instruction.opname in ("load", "store") and not isinstance(instruction.operands[-1], ir.AllocaInstr):
             instruction.set_metadata("llvm.access.group", group)
 
 

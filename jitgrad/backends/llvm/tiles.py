@@ -33,6 +33,7 @@ from llvmlite import ir
 
 from jitgrad.backends.llvm.int_dialect import IntFunction
 from jitgrad.backends.llvm.ir_builder import FIRST, WORD, counted, local, prefetch_line, word
+from jitgrad.backends.llvm.text_builder import TextBuilder
 from jitgrad.backends.llvm.tile_sizes import PANEL, TILE_ROWS
 
 _I32 = ir.IntType(32)
@@ -116,7 +117,7 @@ def _called(name: str, body: _Body, pointers: Sequence[int], dtype: str, builder
         function.attributes.add("noinline")
         for k in pointers:
             function.args[k].add_attribute("noalias")
-        own = ir.IRBuilder(function.append_basic_block())
+        own = TextBuilder(function.append_basic_block())
         body(_Shape(own, dtype), *function.args)
         own.ret_void()
     builder.call(function, args)
