@@ -23,9 +23,11 @@ $(PY):
 	@$(PYTHON) -m venv $(VENV) || \
 		{ echo "no venv module: install your system's python3-venv package"; rm -rf $(VENV); exit 1; }
 
-# The environment is made again when the dependencies may have changed.
+# The environment is made again when the dependencies may have changed. Bytecode is written as for an installed package:
+# where PYTHONDONTWRITEBYTECODE is set, every start would compile all modules, which takes a second.
 $(READY): pyproject.toml | $(PY)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[test,examples]'
+	@$(PY) -m compileall -q -j 0 jitgrad
 	@touch $@
 
 # The demonstration needs little, and is the first that one wants to see: Python compiles the few modules that it imports.

@@ -6,6 +6,7 @@ writes the section of this machine, from which `make picture` draws.
 
 from __future__ import annotations
 
+import compileall
 import datetime
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from benchmarks import system
 from benchmarks.record import load_record
 from benchmarks.report import geometric, seconds, with_section
 
+ROOT = Path(__file__).parents[1]
 PREFIX = "program_"
 PEERS = ("jax", "torch.compile")
 TIMING, TIMEOUT = 1.5, 120.0  # seconds for the calls of a program, and for its whole process
@@ -101,6 +103,7 @@ def main(programs: tuple[str, ...], peers: str, threads: int, page: Path | None)
     """Measure PROGRAMS, by default all."""
     from benchmarks.workloads import ALL
 
+    compileall.compile_dir(ROOT / "jitgrad", quiet=1)  # as installing compiles the peers
     names = [*programs] or [name.removeprefix(PREFIX) for name in ALL if name.startswith(PREFIX)]
     tables = []
     for peer in peers.split(","):

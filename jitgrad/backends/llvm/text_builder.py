@@ -22,17 +22,17 @@ class Line(ir.Value):  # type: ignore[misc]
     __slots__ = ("opname", "operands", "reference", "text", "type")
 
     def __init__(self, type_: Any, opname: str, operands: Sequence[Any], reference: str, text: str) -> None:
-        self.type = type_
-        self.opname = opname
-        self.operands = operands
-        self.reference = reference
-        self.text = text
+        self.type: Any = type_
+        self.opname: str = opname
+        self.operands: Sequence[Any] = operands
+        self.reference: str = reference
+        self.text: str = text
 
     def get_reference(self) -> str:
         return self.reference
 
     def set_metadata(self, name: str, node: Any) -> None:
-        self.text += f", !{name} {node.get_reference()}"
+        self.text = f"{self.text}, !{name} {node.get_reference()}"
 
     def __str__(self) -> str:
         return self.text
@@ -45,7 +45,7 @@ class Jump(Line):
 
     def __init__(self, parent: Any, operands: Sequence[Any], where: str) -> None:
         super().__init__(_VOID, "br", operands, "", f"br {where}")
-        self.parent = parent
+        self.parent: Any = parent
 
     def set_weights(self, weights: Sequence[int]) -> None:
         """How often each of two blocks is the next."""
@@ -54,7 +54,7 @@ class Jump(Line):
 
 
 def _binary(opname: str) -> Any:
-    def emit(self: Any, a: Any, b: Any, name: str = "", flags: Sequence[str] = ()) -> Line:  # llvmlite passes empty names
+    def emit(self: Any, a: Any, b: Any, name: str = "", flags: Sequence[str] = ()) -> Any:  # llvmlite passes empty names
         type_ = a.type
         if type_ is not b.type and type_ != b.type:
             raise ValueError(f"{opname} takes operands of one type, found {type_} and {b.type}")
@@ -74,7 +74,7 @@ def _cast(opname: str) -> Any:
 
 
 def _compare(opname: str, prefix: str) -> Any:
-    def emit(self: Any, symbol: str, a: Any, b: Any) -> Line:
+    def emit(self: Any, symbol: str, a: Any, b: Any) -> Any:
         condition = symbol  # such as "uno"
         if symbol in _COMPARISONS:
             condition = _COMPARISONS[symbol] if opname == "icmp" and symbol in ("==", "!=") else prefix + _COMPARISONS[symbol]
@@ -142,15 +142,15 @@ class TextBuilder(ir.IRBuilder):  # type: ignore[misc]
         text = f"getelementptr {pointer.pointee}, {pointer} {address.get_reference()}, {index.type} {index.get_reference()}"
         return self._value(pointer, "getelementptr", (address, index), text)
 
-    def call(self, function: Any, arguments: Sequence[Any], name: str = "", **options: Any) -> Any:
-        if options or type(function) not in (ir.Function, Line) or getattr(function, "calling_convention", ""):
+    def call(self, function: Any, arguments: Sequence[Any], name: Any = "", **options: Any) -> Any:
+        if options or type(function) not in (ir.Function, Line) or function.type.pointee.var_arg:
             return super().call(function, arguments, name, **options)
         called = function.type.pointee
         types, result = called.args, called.return_type
-        if called.var_arg or any([a.type is not t and a.type != t for a, t in zip(arguments, types, strict=True)]):
+        if any([a.type is not t and a.type != t for a, t in zip(arguments, types, strict=True)]):
             return super().call(function, arguments)  # which says what is wrong
         given = ", ".join([f"{t} {a.get_reference()}" for a, t in zip(arguments, types, strict=True)])
-        text = f"call {result} {function.get_reference()}({given})"
+        text = f"call {result} {function.get_reference()}({given})"  # functions that code calls have C's convention
         if result != _VOID:
             return self._value(result, "call", (function, *arguments), text)
         line = Line(_VOID, "call", (function, *arguments), "", text)
