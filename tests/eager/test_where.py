@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitgrad.eager.where import select_by_mask
+from jitgrad.eager.where import BLOCK, select_by_mask
 
 DTYPES = "?bhilBHILefd"
 
@@ -38,6 +38,20 @@ def test_arrays_of_one_dtype(dtype: str, count: int) -> None:
 
     assert_same_bits(condition, yes, no)
     assert_same_bits(condition[::-1], yes[::-1], no)
+
+
+@pytest.mark.parametrize("dtype", "?bhlfd")
+@pytest.mark.parametrize("shape", [(BLOCK + 1,), (3, BLOCK), (7, 5, BLOCK // 8)])
+def test_large_arrays_are_selected_block_by_block(dtype: str, shape: tuple[int, ...]) -> None:
+    yes, no = (x.reshape(shape) for x in arrays(dtype, int(np.prod(shape))))
+    condition = np.random.default_rng(1).random(shape) < 0.5
+
+    assert_same_bits(condition, yes, no)
+    assert_same_bits(condition, yes, no.dtype.type(1))
+    assert_same_bits(condition, 0, no)
+    assert_same_bits(condition.T, yes.T, no.T)
+    assert_same_bits(condition, yes, no[..., ::-1])
+    assert_same_bits(condition[..., :1], yes, no)
 
 
 @pytest.mark.parametrize("dtype", "ilfd")
