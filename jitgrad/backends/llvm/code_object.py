@@ -196,10 +196,9 @@ def compile_control_code(source: str, entry: str, library: str, *, wait: bool = 
 
     def lower() -> tuple[str, list[str]]:
         with importing:
-            from jitgrad.backends.llvm import atomics, int_dialect, tiles
+            from jitgrad.backends.llvm.stored_control_code import control_code
 
-        functions = atomics.ATOMICS if library == "thread_pool" else tiles.functions(library)
-        return int_dialect.translate(source, entry, functions), []
+        return control_code(source, entry, library), []
 
     return _cached_or_built(source, entry, ("control code", library), lower, wait, control=True)
 
