@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Array, Dtype
+from jitgrad.core.long_sums import is_long, long_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +55,18 @@ class Monoid:
         return np.dtype(np.float64) if self.in_f64 and dtype.kind == "f" else dtype
 
     def reduce(self, x: Array, *, axis: Sequence[int]) -> Any:
-        """The reduction in NumPy; float16 is summed in float32 and rounded once, as torch and JAX do.
+        """The reduction in NumPy; long sums along leading axes by `jitgrad.core.long_sums`.
 
-        NumPy rounds to float16 after every step along an axis that is not the last: 4,096 ones add up to 2,048.
+        float16 is summed in float32 and rounded once, as torch and JAX do. NumPy rounds to float16 after every step
+        along an axis that is not the last: 4,096 ones add up to 2,048.
         """
-        dtype = np.asarray(x).dtype
-        if self.on_floats and dtype == np.float16:
-            return self.ufunc.reduce(x, axis=axis, dtype=np.float32).astype(dtype)
-        return self.ufunc.reduce(x, axis=axis)
+        x = np.asarray(x)
+        wide = np.dtype(np.float32) if self.on_floats and x.dtype == np.float16 else None
+        if self.in_f64 and is_long(x.shape, axis, x.dtype):
+            result = long_sum(x, axis, wide)
+        else:
+            result = self.ufunc.reduce(x, axis=axis, dtype=wide)
+        return result if wide is None else result.astype(x.dtype)
 
 
 def sum_dtype(dtype: Dtype) -> Dtype:

@@ -15,6 +15,7 @@ import numpy as np
 from jitgrad.core.aval import Aval
 from jitgrad.core.errors import MatrixError
 from jitgrad.core.ir import TraceNode
+from jitgrad.core.long_sums import sequential_terms
 from jitgrad.core.op import Kind, OpDef, parsed_scalar
 from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.eager.float16 import HALF, is_exact
@@ -262,7 +263,7 @@ def _reduction(op: OpDef, x: Any, attrs: Mapping[str, Any], result: Any, d: Dist
     if is_short(np.ravel(result)).all() and is_short(np.ravel(x)).all() and _adds_exactly(x, sums):
         return result
     axes = attrs["axis"]
-    in_sequence = _in_sequence(attrs.get("shape", x.shape), axes)
+    in_sequence = sequential_terms(attrs.get("shape", x.shape), axes)  # kernels add as many, or fewer
     rounding = d.amplitude * float(np.finfo(result.dtype).eps) / 2 * max(1.0, math.sqrt(in_sequence) / 4)
     moved = d.moved_by(result, rounding * sums)
     if d.measure_drift:
@@ -290,16 +291,6 @@ def _in_one_row(x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> np.ndarray[An
     kept = [n for k, n in enumerate(x.shape) if k not in axes]
     terms = np.moveaxis(x, axes, range(-len(axes), 0)).reshape(*kept, -1)
     return np.asarray(np.add.accumulate(terms, axis=-1, dtype=x.dtype)[..., -1])
-
-
-def _in_sequence(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """How many terms, or sums of terms, of an array of ``shape`` NumPy adds one after the other: it
-    sums in pairs only along the last axes."""
-    count, pairwise = 1, True
-    for k in reversed(range(len(shape))):
-        pairwise = pairwise and k in axes
-        count *= shape[k] if k in axes and not pairwise else 1
-    return count
 
 
 def _absolute_sums(op: OpDef, x: np.ndarray[Any, Any], attrs: Mapping[str, Any], fast: bool) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Shape
+from jitgrad.core.long_sums import is_long, long_sum
 
 
 def prepare_broadcast(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any], Any]:
@@ -49,8 +50,11 @@ def prepare_total(ufunc: np.ufunc) -> Callable[[Sequence[Aval], Mapping[str, Any
 
     def prepare(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any], Any] | None:
         axis = attrs["axis"]
-        if len(axis) == 0 or avals[0].dtype == np.float16:
+        x = avals[0]
+        if len(axis) == 0 or x.dtype == np.float16:
             return None
+        if ufunc is np.add and is_long(x.shape, axis, x.dtype):
+            return lambda x: long_sum(x, axis)
         reduce, along = ufunc.reduce, axis[0] if len(axis) == 1 else axis
         if len(axis) < avals[0].ndim:
             return lambda x: reduce(x, along)
