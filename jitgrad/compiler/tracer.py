@@ -20,7 +20,7 @@ from jitgrad.core.aval import Aval, Count
 from jitgrad.core.context import grad_enabled, unrecorded
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import LeakedTracerError, ReadOnlyError, TraceError
+from jitgrad.core.errors import LeakedTracerError, TraceError
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.number_range import check_complex, check_numbers
 from jitgrad.core.op import OpDef
@@ -29,7 +29,7 @@ from jitgrad.core.tape_node import Edge, History, Node, edge_of, next_sequence, 
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.ops.arithmetic import ASTYPE
 from jitgrad.ops.identity import ALIAS, STOP_GRADIENT, UPDATED
-from jitgrad.ops.movement import BROADCAST_TO, RESHAPE
+from jitgrad.ops.movement import RESHAPE
 from jitgrad.ops.views import WRITERS
 
 
@@ -239,9 +239,7 @@ class Trace:
         if isinstance(atom, Literal):
             raise TraceError("in-place change to a number: pass a tensor")
         above = self.views_above(target)
-        if any(view.op is BROADCAST_TO for view in above):
-            raise ReadOnlyError.of(target.aval)
-        self.reshapes.before_change(target, self.current(above[0].parent if above else target), self.nodes)
+        self.reshapes.before_change(target, above, self.current(above[0].parent if above else target), self.nodes)
         self._keep_histories(target)
         self.rebind(target, atom)
         target._storage.bump()
