@@ -60,10 +60,6 @@ class Generator:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_ahead": {}}
 
-    def __setstate__(self, attributes: dict[str, Any]) -> None:
-        self.__dict__.update(attributes)
-        use_lock(self.state, _drawing)
-
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of ``seed`` (any int, taken modulo 2**64) from its beginning."""
         assign(self.state, _fresh_state(seed))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -113,5 +112,4 @@ def test_locks_are_few_and_in_one_order() -> None:
     assert locks_of([a]) == locks_of([b])
     assert len(locks_of([b, c])) == 2
     assert locks_of([a, c]) == locks_of([c, b])
-    generator = jg.Generator(1)
-    assert locks_of([generator.state]) == locks_of([jg.Generator(2).state]) == locks_of([copy.deepcopy(generator).state])
+    assert locks_of([jg.Generator(1).state]) == locks_of([jg.Generator(2).state])
