@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.errors import TraceError
+from jitgrad.core.errors import ReadOnlyError, TraceError
 from jitgrad.core.ir import TraceNode, Value
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
@@ -62,12 +62,15 @@ class ReshapeViews:
                 shown = step.op.eager(shown, **step.attrs)
         return bool(np.may_share_memory(array, shown))
 
-    def before_change(self, target: Tensor, root: Value, nodes: Sequence[TraceNode]) -> None:
-        """An in-place change of ``target``; the tensor that has its memory holds ``root``.
+    def before_change(self, target: Tensor, above: Sequence[View], root: Value, nodes: Sequence[TraceNode]) -> None:
+        """An in-place change of ``target``, to which the views ``above`` lead; the tensor that has its memory holds ``root``.
 
         Raises:
+            ReadOnlyError: it is part of a broadcast.
             TraceError: a reshape of the same memory is alive, and whether it is a view is unknown.
         """
+        if any(view.op is BROADCAST_TO for view in above):
+            raise ReadOnlyError.of(target.aval)
         self._first.setdefault(id(target._storage), (target._storage, root))
         for view, origin, holder in self._made.get(id(target._storage), ()):
             if view.tensor() is None:

@@ -239,7 +239,7 @@ class Trace:
         if isinstance(atom, Literal):
             raise TraceError("in-place change to a number: pass a tensor")
         above = self.views_above(target)
-        self.reshapes.before_change(target, self.current(above[0].parent if above else target), self.nodes)
+        self.reshapes.before_change(target, above, self.current(above[0].parent if above else target), self.nodes)
         self._keep_histories(target)
         self.rebind(target, atom)
         target._storage.bump()

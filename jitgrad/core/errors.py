@@ -55,6 +55,16 @@ class InPlaceError(AutogradError):
     (docs/errors.md#inplaceerror)."""
 
 
+class ReadOnlyError(InPlaceError, ValueError):
+    """An in-place change of memory that may not be changed, such as that of a broadcast (a ValueError, as in NumPy)
+    (docs/errors.md#readonlyerror)."""
+
+    @classmethod
+    def of(cls, what: object) -> ReadOnlyError:
+        """The error for ``what``, a tensor over such memory."""
+        return cls(f"in-place change of a tensor {what} over read-only memory: .clone() it first")
+
+
 class GraphFreedError(AutogradError):
     """backward ran a second time through a graph that the first run freed
     (docs/errors.md#graphfreederror)."""

@@ -11,7 +11,7 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.context import Untraced, creation_device, current_interpreter
 from jitgrad.core.device_array import Device, DeviceArray, to_host
 from jitgrad.core.dispatch import aval_of, make_plans_by
-from jitgrad.core.errors import DeviceError, InPlaceError, LeakedTracerError
+from jitgrad.core.errors import DeviceError, LeakedTracerError, ReadOnlyError
 from jitgrad.core.number_range import check_complex, check_numbers
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import called_name
@@ -106,7 +106,7 @@ class EagerInterpreter(Untraced):
         if type(data) is DeviceArray:
             data.device.copy_into(data, np.asarray(new, data.dtype) if not isinstance(new, DeviceArray) else new)
         elif not data.flags.writeable:
-            raise InPlaceError(f"in-place change of a tensor {target.aval} over read-only memory: .clone() it first")
+            raise ReadOnlyError.of(target.aval)
         else:
             np.copyto(data, to_host(new))
         target._storage.bump()

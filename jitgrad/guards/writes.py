@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from operator import is_
+from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import optree
 
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import NOWHERE, Check, Path, behaves_alike, cell_contents
-from jitgrad.guards.object_state import MISSING, instance_dict
+from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.plain_items import plain_items
 from jitgrad.guards.reads import HELD, VARIES, Reads, Write, copy_of, position_in
 
@@ -154,7 +155,9 @@ def _place_of(check: Check) -> HeldPlace | None:
         holder, kind = instance_dict(holder), "item"
     if kind == "item" and isinstance(holder, list):
         key = position_in(holder, key)
-    known = kind == "cell" or kind == "attribute" or (kind == "item" and isinstance(holder, dict | list) and key is not None)
+    # a property computes its value, and stores it elsewhere
+    in_slot = kind == "attribute" and isinstance(lookup(type(holder), key), MemberDescriptorType)
+    known = kind == "cell" or in_slot or (kind == "item" and isinstance(holder, dict | list) and key is not None)
     return HeldPlace(kind, holder, key, check.path) if known else None
 
 

@@ -36,6 +36,8 @@ class WrapResults:
                 call.tensors[output] = Tensor(array, Aval(array.shape, array.dtype, weak))
         for output in self._new_leaves():
             call.tensors[output]._requires_grad = True
+        for output in self._read_only():
+            protect(call.tensors[output])
         for output, node in self._freed().items():
             call.tensors[output].grad_fn, call.tensors[output]._requires_grad = node, True
 
@@ -47,6 +49,9 @@ class WrapResults:
     def _new_leaves(self) -> list[int]:
         return [r.output for r in self.traced.results if r.output is not None and r.new_leaf]
 
+    def _read_only(self) -> list[int]:
+        return [r.output for r in self.traced.results if r.output is not None and r.read_only]
+
     def _freed(self) -> dict[int, Node]:
         """The outputs from which backward is an error, with the node that raises it, as in eager execution."""
         return {r.output: r.freed for r in self.traced.results if r.output is not None and r.freed is not None}
@@ -55,6 +60,9 @@ class WrapResults:
         self._write_tensors(w)
         for output in self._new_leaves():
             w.line(f"{w.tensors[output]}._requires_grad = True")
+        for output in self._read_only():
+            w.names["protect"] = protect
+            w.line(f"protect({w.tensors[output]})")
         for output, node in self._freed().items():
             w.line(f"{w.tensors[output]}.grad_fn, {w.tensors[output]}._requires_grad = {w.constant('H', node)}, True")
 
@@ -69,6 +77,12 @@ class WrapResults:
         arrays, addresses = (listed(texts) for texts in zip(*[w.array_of(output) for output in weak], strict=True))
         w.line(f"t = [*map(of_result, ({arrays},), {avals}, ({addresses},))]")
         w.tensors.update((output, f"t[{k}]") for k, output in enumerate(weak))
+
+
+def protect(broadcast: Tensor) -> None:
+    """Make the memory of ``broadcast`` read-only, as that of a broadcast is in eager execution."""
+    if isinstance(broadcast._data, np.ndarray):
+        broadcast._data.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -25,6 +25,7 @@ from jitgrad.jit.input_steps import (
 )
 from jitgrad.jit.result_steps import AttachHistory, KeepForCheckpoint, RunProgram, SetGradients, WriteData
 from jitgrad.jit.trace_result import TraceResult
+from jitgrad.jit.writable_check import CheckWritable
 from jitgrad.runtime.program_op import ProgramOp
 
 
@@ -104,6 +105,7 @@ def plan_call(
         ),
         reads=(
             ReadInputs(traced, program.read),
+            CheckWritable(traced, origin),
             CheckOverlap(traced, origin),
             CheckContiguous(traced, origin),
             KeepForCheckpoint(traced),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,9 @@ from jitgrad.compiler.pipeline import Watcher, ignore
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.ir import Value
+from jitgrad.core.op import REGISTRY, Kind
 from jitgrad.core.origin import Origin
+from jitgrad.core.state_locks import holding, locks_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.call_plan import CallPlan, interpret, plan_call
 from jitgrad.jit.fast_call import FastCall, FastCallWriter
@@ -26,6 +30,16 @@ from jitgrad.jit.signature import Call
 from jitgrad.jit.trace_result import EffectKind, TraceResult
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import ProgramOp, compile_graph
+
+
+def _in_turn(fast_call: FastCall, turn: AbstractContextManager[Any]) -> FastCall:
+    """``fast_call`` while it holds ``turn``."""
+
+    def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with turn:
+            return fast_call(args, kwargs)
+
+    return call
 
 
 class Executable:
@@ -40,6 +54,7 @@ class Executable:
         overwritten: positions of the program's inputs whose memory it writes.
         donated: positions of the arguments that a call invalidates.
         donated_used: positions of the inputs that are donated and overwritten.
+        turn: holds the locks of the outside tensors that a call changes.
         with_unfused: the same executable, but for kernels, given by number, whose ops run one by one.
         without_fast_call: whether calls must take the general path.
         first_call_done: whether a call has used it. One that `compile` or `explain` made is still to be checked.
@@ -78,7 +93,17 @@ class Executable:
         self.donated_used: tuple[int, ...] = tuple(k for k in traced.positions_of(self.donated) if k in self.overwritten)
         prepare = PrepareArrays(self.program, self.overwritten, self.donated_used)
         history = self.op if traced.differentiable else None
+        self.turn: AbstractContextManager[Any] = holding(self._locks())
         self.plan: CallPlan = plan_call(traced, prepare, history, Origin.of_code_of(function), self.donated)
+
+    def _locks(self) -> tuple[RLock, ...]:
+        """The locks of the outside tensors that a call changes.
+
+        None if the program calls functions of the user, which may wait for other threads.
+        """
+        if any(REGISTRY.get(node.op.name) is not node.op for node in self.traced.graph.nodes if node.op.kind is Kind.OPAQUE):
+            return ()
+        return locks_of([e.target.key for e in self.traced.effects if e.target.kind is SourceKind.TENSOR])
 
     def _donated(self, positions: Sequence[int]) -> tuple[int, ...]:
         """The ``positions`` without arguments that the function returns unchanged."""
@@ -160,7 +185,8 @@ class Executable:
     def run(self, leaves: Sequence[Any]) -> Any:
         """The function's result for a call for which the executable is `still_valid`."""
         call = CallState(leaves)
-        interpret((*self.plan.reads, *self.plan.execution, *self.plan.completion), call)
+        with self.turn:
+            interpret((*self.plan.reads, *self.plan.execution, *self.plan.completion), call)
         return call.result
 
     @gc_paused()
@@ -168,7 +194,8 @@ class Executable:
         """A function that replaces `still_valid` and `run` for the signature of ``call``."""
         if self.program.runner.address_space is None:
             return None
-        return self.plan.fast_call(FastCallWriter(call, self.traced, self.program, self.donated_used))
+        fast_call = self.plan.fast_call(FastCallWriter(call, self.traced, self.program, self.donated_used))
+        return fast_call if fast_call is None or isinstance(self.turn, nullcontext) else _in_turn(fast_call, self.turn)
 
     def invalidate_donated(self, leaves: Sequence[Any]) -> None:
         """What a call does to its donated arguments, after an eager run in its place."""

@@ -20,6 +20,7 @@ from jitgrad.jit.output_views import SharedMemory, SourceViews, flows, freed_his
 from jitgrad.jit.records import is_record
 from jitgrad.jit.result_check import ResultParts
 from jitgrad.jit.trace_result import Result
+from jitgrad.ops.movement import BROADCAST_TO
 
 
 class ResultOutputs:
@@ -77,7 +78,9 @@ class ResultOutputs:
             self._views[id(x)] = view
         if id(x) in self._views:
             return self._views[id(x)]
-        return Result(output=self._tensor(x), weak=x.aval.weak, new_leaf=is_leaf(x), freed=freed_history(x))
+        repeats = any(view.op is BROADCAST_TO for view in trace.views_above(x))
+        output = self._tensor(x)
+        return Result(output=output, weak=x.aval.weak, new_leaf=is_leaf(x), read_only=repeats, freed=freed_history(x))
 
     def _view(self, x: Tensor) -> Result | None:
         """The result for a view of a tensor of the caller or of another result."""

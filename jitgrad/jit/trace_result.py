@@ -51,6 +51,7 @@ class Result:
     output: int | None = None  # of the program, for a new tensor
     weak: bool = False
     new_leaf: bool = False  # the new tensor requires grad
+    read_only: bool = False  # the new tensor is a broadcast, which shows elements several times in eager execution
     freed: Node | None = None  # the history of the new tensor, through which the function has called backward
     source: InputSource | None = None  # of an object that exists before the call
     base: int | None = None  # the output that has the memory of a new tensor which shares it

@@ -82,7 +82,7 @@ class Module(Hooked):
     # --- registering ------------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if Parameter.__instancecheck__(value):
+        if Parameter.__instancecheck__(value) and not isinstance(getattr(type(self), name, None), property):
             self._parameter_names[name] = None
             self._buffer_names.pop(name, None)
         elif name in self._parameter_names and value is not None:

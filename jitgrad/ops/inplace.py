@@ -10,7 +10,7 @@ import numpy as np
 from jitgrad.core.aval import Dtype, Shape
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import DtypeError, IndexingError, InPlaceError, ShapeError
+from jitgrad.core.errors import DtypeError, IndexingError, InPlaceError, ReadOnlyError, ShapeError
 from jitgrad.core.op import OpDef
 from jitgrad.core.storage import Lineage
 from jitgrad.core.tensor import Tensor
@@ -50,8 +50,9 @@ def assign(target: Tensor, new: Operand) -> Tensor:
 
     Raises:
         ShapeError, DtypeError: ``new`` does not fit.
-        InPlaceError: ``target`` is a leaf that requires grad, shares memory with another tensor whose history would
-            become wrong, or has read-only memory.
+        InPlaceError: ``target`` is a leaf that requires grad, or shares memory with another tensor whose history would
+            become wrong.
+        ReadOnlyError: its memory is read-only.
     """
     if type(new) is Tensor and copied(target, new):
         return target
@@ -249,7 +250,7 @@ def _write_item(target: Tensor, index: Any, value: Any) -> None:
     """The eager form: NumPy writes into the memory."""
     data = target.concrete("in-place change")
     if not data.flags.writeable:
-        raise InPlaceError(f"in-place change of a tensor {target.aval} over read-only memory: .clone() it first")
+        raise ReadOnlyError.of(target.aval)
     concrete = [entry.concrete("indexing") if isinstance(entry, Tensor) else entry for entry in entries_of(index)]
     # the last value for a position in row-major order stays; NumPy follows the indices' memory order
     concrete = [np.asarray(entry, order="C") if isinstance(entry, np.ndarray) else entry for entry in concrete]

@@ -17,6 +17,7 @@ from jitgrad.core.context import creating_on, creation_device, current_interpret
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, DtypeError, shown
 from jitgrad.core.fork import fork_safe_lock
+from jitgrad.core.state_locks import use_lock
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.device import cuda
 from jitgrad.eager.compositions import composed
@@ -45,14 +46,15 @@ class Generator:
     """A stream of random numbers (Philox4x32-10), the same eager and compiled, for any number of threads.
 
     ``state`` is a uint64 tensor [key, counter], changed in place by every draw: a compiled function takes it as an
-    input and writes it back, as it does with parameters. Threads that share a generator draw different numbers in
-    eager execution; compiled functions that run at the same time need one each.
+    input and writes it back, as it does with parameters. Threads that share a generator draw different numbers:
+    they take turns, in compiled functions for the whole call.
     """
 
     _unguarded: ClassVar[tuple[str, ...]] = ("_ahead",)  # compiled functions compute their numbers
 
     def __init__(self, seed: int = 0) -> None:
         self.state: Tensor = _fresh_state(seed)
+        use_lock(self.state, _drawing)
         self._ahead: dict[Any, Any] = {}  # read-aheads by the kind of numbers
 
     def __getstate__(self) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from jitgrad.core.ir import Graph, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tape_node import Node, edge_of
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.identity import UPDATED
 from jitgrad.runtime.gradient_program import GradientProgram
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.provenance import find_non_finite
@@ -104,6 +105,16 @@ NOTHING_BROKEN: Mapping[int, AutogradError] = MappingProxyType({})
 
 def _as_array(x: Any, dtype: Dtype) -> Any:
     return x if isinstance(x, DeviceArray) else np.asarray(x, dtype)
+
+
+def _lead_to_hidden_leaf(out: Tensor) -> None:
+    """Give ``out`` a history that ends at a leaf of its own: it was computed from leaves that nobody outside the
+    function can reach, and requires grad for that reason, as in eager execution."""
+    leaf = Tensor(out._data)
+    leaf._requires_grad = True
+    out.grad_fn, out._out_index, out._requires_grad = Node(UPDATED, (leaf, leaf), {}, (out,), (leaf, None)), 0, True
+    for tape in open_tapes.get():
+        tape.record(out.grad_fn, (leaf, leaf))
 
 
 class ProgramOp:
@@ -242,6 +253,8 @@ class ProgramOp:
         caller changes any."""
         edges = tuple([edge_of(x) for x in operands])
         if all([edge is None for edge in edges]):
+            for k in self.seeded:
+                _lead_to_hidden_leaf(outs[k])
             return
         kept = self._before_changes(operands) if self.changed else operands
         node = Node(self.op, kept, {"graph": self.graph, "residuals": residuals}, outs, edges)

@@ -246,3 +246,26 @@ def test_a_counter_beside_the_state() -> None:
 
     assert results == [1.0, 4.0, 9.0, 16.0, 25.0]
     assert (state.steps, type(state.steps), state.h.tolist()) == (5, int, [5.0] * 3)
+
+
+class _Symmetric(jg.nn.Module):
+    def forward(self, x: jg.Tensor) -> jg.Tensor:
+        return (x + x.T) / 2
+
+
+def test_a_weight_that_becomes_a_property_is_no_place_that_holds_tensors() -> None:
+    class Net(jg.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = jg.nn.Linear(3, 3)
+
+    net, x = Net(), jg.randn(2, 3)
+    compiled = jg.jit(lambda net, x: net.layer(x))
+    for k in range(7):
+        assert jg.allclose(compiled(net, x), net.layer(x))
+        if k == 1:
+            jg.nn.utils.parametrize.register_parametrization(net.layer, "weight", _Symmetric())
+        if k == 3:
+            net.layer.forward = lambda x, layer=net.layer: x @ layer.weight  # type: ignore[method-assign]
+        if k == 5:
+            del net.layer.forward

@@ -114,3 +114,19 @@ def test_errors_of_parametrizations():
         nn.utils.remove_weight_norm(layer)
     with pytest.raises(AttributeError, match="Cayley"):
         parametrizations.orthogonal
+
+
+def test_a_parameter_that_is_assigned_to_a_parametrized_attribute_changes_the_original():
+    class Halved(jg.nn.Module):
+        def forward(self, x):
+            return x / 2
+
+        def right_inverse(self, x):
+            return x * 2
+
+    layer = jg.nn.Linear(2, 2)
+    jg.nn.utils.parametrize.register_parametrization(layer, "weight", Halved())
+    layer.weight = jg.nn.Parameter(jg.ones((2, 2)))
+
+    assert sorted(layer.state_dict()) == ["bias", "parametrizations.weight.original"]
+    assert layer.weight.tolist() == [[1.0, 1.0], [1.0, 1.0]]
