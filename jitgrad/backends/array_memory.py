@@ -13,6 +13,7 @@ from numpy._core import _multiarray_umath as multiarray
 
 from jitgrad.backends.llvm import target
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code, compile_ir
+from jitgrad.backends.llvm.effort import TILES
 from jitgrad.core import config
 from jitgrad.eager.array_memory import make_handler_by
 from jitgrad.runtime.executor.fastcall import has_builtins
@@ -216,8 +217,9 @@ class _Handler(ctypes.Structure):
 
 def _handler() -> Any:
     """The handler as NumPy takes it; it and its code stay for the rest of the process, for arrays may be freed last of all."""
-    code: list[CodeObject] = [compile_ir(_FUNCTIONS.replace("KEPT_BYTES", str(KEPT_BYTES)), "functions", key="")]
-    code += [compile_control_code(text, name, "thread_pool") for name, text in (("find", _FIND), ("keep", _KEEP))]
+    text = _FUNCTIONS.replace("KEPT_BYTES", str(KEPT_BYTES))
+    code: list[CodeObject] = [compile_ir(text, "functions", key="", effort=TILES, wait=False)]
+    code += [compile_control_code(text, name, "thread_pool", wait=False) for name, text in (("find", _FIND), ("keep", _KEEP))]
     address_of = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code[0].address)
     state = (ctypes.c_int64 * (_HEAD + 2 * _PLACES))()
     state[_HEAD - 1] = address_of(4)
