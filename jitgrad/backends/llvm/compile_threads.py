@@ -71,9 +71,14 @@ class _CompileThreads:
     @classmethod
     def hurry(cls, compilation: Compilation[Any]) -> None:
         """Begin ``compilation``, if it has not begun, in a new thread: the calling one waits, and leaves it its CPU."""
-        with cls.starting, cls.lock:
-            if compilation in cls.waiting and cls._started(lambda: cls._run(compilation)):
-                cls.waiting.remove(compilation)
+        if not cls.starting.acquire(blocking=False):
+            return  # a fork finishes all work, and may wait for what the calling thread holds
+        try:
+            with cls.lock:
+                if compilation in cls.waiting and cls._started(lambda: cls._run(compilation)):
+                    cls.waiting.remove(compilation)
+        finally:
+            cls.starting.release()
 
     @classmethod
     def _started(cls, work: Callable[[], None]) -> bool:
