@@ -9,8 +9,9 @@ from jitgrad.backends.base import user_functions
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.host_target import NativeTarget
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
+from jitgrad.backends.llvm.effort import LOOPS, SMALL, STEPS, Effort
 from jitgrad.backends.llvm.library_names import LibraryNames, library_key, native_names
-from jitgrad.compiler.lowering.kernel_ir import Kernel
+from jitgrad.compiler.lowering.kernel_ir import AccumulatorScope, Kernel
 from jitgrad.core.fork import cached_property, importing
 from jitgrad.core.requirements import require_numba
 
@@ -39,6 +40,14 @@ class _UserNames(Mapping[str, Any]):
         return len(self._all)
 
 
+def _effort(kernel: Kernel) -> Effort:
+    """Of the epilogue: without columns it merges a number a block, of which there are few."""
+    epilogue = kernel.epilogue
+    assert epilogue is not None
+    numbers = not epilogue.columns and all(merge.where is AccumulatorScope.BLOCK for merge in epilogue.merges)
+    return STEPS if numbers else SMALL
+
+
 class CpuTarget(NativeTarget):
     """Compiles kernels with LLVM, at most twice per structure (see `KernelCache`)."""
 
@@ -55,7 +64,7 @@ class CpuTarget(NativeTarget):
             # a user's function is identified by its object, which means nothing to another process:
             # not kept on disk
             key=None if functions else library_key(),
-            small=entry == "epilogue",
+            effort=_effort(kernel) if entry == "epilogue" else LOOPS,
             row_vectors=source.row_vectors,
             wait=False,
         )

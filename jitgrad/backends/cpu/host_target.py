@@ -21,7 +21,7 @@ from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Dtype
 from jitgrad.core.ir import Graph
 from jitgrad.eager.buffer_pool import POOL
-from jitgrad.runtime.executor import instruction_loop
+from jitgrad.runtime.executor import fastcall, instruction_loop
 from jitgrad.runtime.executor.tiled_products import expect_products
 from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.native_runner import NativeRunner
@@ -67,6 +67,7 @@ class NativeTarget(HostTarget):
 
     def warm_up(self) -> None:
         instruction_loop.loop()
+        fastcall.call_code()
 
     def expect(self, graph: Graph) -> None:
         expect_products(graph)

@@ -44,6 +44,7 @@ import numpy as np
 
 from jitgrad.backends.llvm import disk_cache as disk
 from jitgrad.backends.llvm.compile_threads import Compilation
+from jitgrad.backends.llvm.effort import LOOPS, TILES, Effort
 from jitgrad.core.errors import BackendError
 from jitgrad.core.fork import cached_property, fork_safe_lock, importing
 
@@ -148,7 +149,7 @@ def compile_entry(
     *,
     params: Sequence[str],
     key: str | None,
-    small: bool = False,
+    effort: Effort = LOOPS,
     row_vectors: int | None = None,
     wait: bool = True,
 ) -> CodeObject:
@@ -161,7 +162,7 @@ def compile_entry(
             ``*`` for a pointer to it.
         key: identifies the contents of ``namespace`` in the disk cache (empty if the source does);
             None keeps this kernel off the disk.
-        small: whether to compile quickly to small code rather than to fast loops.
+        effort: of LLVM.
         row_vectors: of an iteration of the innermost loops; None leaves that to an estimate.
         wait: False returns while LLVM is still compiling; the code's ``address`` then raises its
             errors.
@@ -174,13 +175,16 @@ def compile_entry(
         with importing:
             from jitgrad.backends.llvm import kernel_frontend
 
-        return kernel_frontend.source_to_llvm(source, entry, params, namespace, kernel_vector_bits(), small, row_vectors)
+        bits = kernel_vector_bits()
+        return kernel_frontend.source_to_llvm(source, entry, params, namespace, bits, effort.interleaves, row_vectors)
 
-    types = " ".join([*params, "small" if small else "", str(row_vectors or "")])
-    return _cached_or_built(source, entry, None if key is None else (types, key), lower, wait)
+    types = " ".join([*params, effort.name, str(row_vectors or "")])
+    return _cached_or_built(source, entry, None if key is None else (types, key), lower, wait, effort)
 
 
-def compile_control_code(source: str, entry: str, library: str, *, wait: bool = True) -> CodeObject:
+def compile_control_code(
+    source: str, entry: str, library: str, *, effort: Effort = TILES, wait: bool = True
+) -> CodeObject:
     """Machine code of control code (`jitgrad.backends.llvm.int_dialect`), which is called as a
     kernel is.
 
@@ -188,6 +192,7 @@ def compile_control_code(source: str, entry: str, library: str, *, wait: bool = 
         library: the functions that ``source`` may call: "thread_pool" for those of
             `jitgrad.backends.llvm.atomics`, "f32" or "f64" for those of
             `jitgrad.backends.llvm.tiles`.
+        effort: of LLVM; one that runs few passes.
         wait: as for `compile_entry`.
 
     Raises:
@@ -200,18 +205,18 @@ def compile_control_code(source: str, entry: str, library: str, *, wait: bool = 
 
         return control_code(source, entry, library), []
 
-    return _cached_or_built(source, entry, ("control code", library), lower, wait, control=True)
+    return _cached_or_built(source, entry, (f"control code {effort.name}", library), lower, wait, effort)
 
 
-def compile_ir(text: str, entry: str, *, key: str | None, wait: bool = True) -> CodeObject:
-    """Machine code of the function ``entry`` of LLVM IR ``text``; ``key`` and ``wait`` as for
-    `compile_entry`.
+def compile_ir(text: str, entry: str, *, key: str | None, effort: Effort = LOOPS, wait: bool = True) -> CodeObject:
+    """Machine code of the function ``entry`` of LLVM IR ``text``; ``key``, ``effort`` and ``wait`` as
+    for `compile_entry`.
 
     Raises:
         BackendError: if the IR is malformed.
     """
-    identity = None if key is None else ("IR", key)
-    return _cached_or_built(text, entry, identity, lambda: (text, []), wait)
+    identity = None if key is None else (f"IR {effort.name}", key)
+    return _cached_or_built(text, entry, identity, lambda: (text, []), wait, effort)
 
 
 def kernel_vector_bits() -> int:
@@ -236,7 +241,7 @@ def _cached_or_built(
     identity: tuple[str, str] | None,
     lower: Callable[[], tuple[str, list[str]]],
     wait: bool,
-    control: bool = False,
+    effort: Effort = LOOPS,
 ) -> CodeObject:
     """The stored machine code of ``source`` and ``identity``, else that of the IR of ``lower``."""
     with importing:
@@ -246,12 +251,12 @@ def _cached_or_built(
     stored = disk.load_entry(name) if name is not None else None
     if stored is not None and stored.source == source and target.resolvable(stored.externals):
         COUNTERS.from_disk += 1
-        again = cache(lambda: target.optimize(*lower(), entry, control))
+        again = cache(lambda: target.optimize(*lower(), entry, effort))
         built = Built(stored.object_code, again)
         code = CodeObject(source, entry, lambda: built, from_disk=True)
     else:
         COUNTERS.compiled += 1
-        pending = target.compile_aside(*lower(), entry, control)
+        pending = target.compile_aside(*lower(), entry, effort)
         code = CodeObject(source, entry, lambda: _checked(pending.result(), source, entry, name), False, pending)
     if wait:
         _ = code.address

@@ -40,6 +40,7 @@ class Compilation(Generic[_T]):
     def result(self) -> _T:
         """The result; waits for it, and raises what the compiler raised."""
         if self._outcome is None:  # else without the lock of the event, which another thread may hold in a fork
+            _CompileThreads.hurry(self)
             self._made.wait()
         with LLVM_LOCK:
             self._make = None  # with the lock, finalizers do not wait for threads that write object code
@@ -50,7 +51,7 @@ class Compilation(Generic[_T]):
 
 
 class _CompileThreads:
-    """As many threads as there is work for, at most one for each CPU.
+    """As many threads as there is work for, at most one for each CPU, and one for each thread that waits.
 
     They end when there is nothing to do. Executors of the standard library have a lock that every fork takes before
     `finish`, for which whoever holds one of theirs may wait.
@@ -68,20 +69,49 @@ class _CompileThreads:
                 cls.waiting.append(compilation)
                 if len(cls.threads) >= _thread_limit():
                     return
-                cls.threads.append(thread := Thread(target=cls._work, name=f"jitgrad.llvm.{len(cls.threads)}"))
-                try:
-                    thread.start()
+                if cls._started(cls._work):
                     return
-                except RuntimeError:  # an interpreter that shuts down starts no threads
-                    cls.threads.remove(thread)
             cls._work()
+
+    @classmethod
+    def hurry(cls, compilation: Compilation[Any]) -> None:
+        """Begin ``compilation``, if it has not begun, in a new thread: the calling one waits, and leaves it its CPU."""
+        if not cls.starting.acquire(blocking=False):
+            return  # a fork finishes all work, and may wait for what the calling thread holds
+        try:
+            with cls.lock:
+                if compilation in cls.waiting and cls._started(lambda: cls._run(compilation)):
+                    cls.waiting.remove(compilation)
+        finally:
+            cls.starting.release()
+
+    @classmethod
+    def _started(cls, work: Callable[[], None]) -> bool:
+        cls.threads.append(thread := Thread(target=work, name=f"jitgrad.llvm.{len(cls.threads)}"))
+        try:
+            thread.start()
+        except RuntimeError:  # an interpreter that shuts down starts no threads
+            cls.threads.remove(thread)
+            return False
+        return True
+
+    @classmethod
+    def _run(cls, compilation: Compilation[Any]) -> None:
+        compilation.run()
+        with cls.lock:
+            cls._forget()
+
+    @classmethod
+    def _forget(cls) -> None:
+        """The calling thread ends."""
+        cls.threads = [thread for thread in cls.threads if thread is not current_thread()]
 
     @classmethod
     def _work(cls) -> None:
         while True:
             with cls.lock:
                 if not cls.waiting:
-                    cls.threads = [thread for thread in cls.threads if thread is not current_thread()]
+                    cls._forget()
                     return
                 compilation = cls.waiting.popleft()
             compilation.run()

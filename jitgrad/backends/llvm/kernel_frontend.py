@@ -69,7 +69,7 @@ def source_to_llvm(
     params: Sequence[str],
     namespace: Mapping[str, Any],
     vector_bits: int,
-    small: bool = False,
+    interleaves: bool = True,
     row_vectors: int | None = None,
 ) -> tuple[str, list[str]]:
     """LLVM IR of ``entry`` and of what it links against, unoptimised.
@@ -79,7 +79,7 @@ def source_to_llvm(
         params: the type of each parameter before ``start`` and ``stop`` (see `parameter_type`).
         namespace: names for the source on top of `jitgrad.backends.llvm.intrinsics.INTRINSICS`.
         vector_bits: preferred vector width, 0 for LLVM's own choice.
-        small: whether loops are neither interleaved nor unrolled: for code that runs little.
+        interleaves: whether loops are interleaved and unrolled.
         row_vectors: of an iteration of the innermost loops; None leaves it to `unroll_factor`.
 
     Raises:
@@ -92,7 +92,7 @@ def source_to_llvm(
         module = _KernelModule(entry)
         of_rows = row_vectors if vector_bits >= _MEASURED_BITS else None
         parallel = _parallel(names[entry].definition, params)
-        hints = _Hints(module, None if small else unroll_factor(tree), of_rows, parallel)
+        hints = _Hints(module, unroll_factor(tree) if interleaves else None, of_rows, parallel)
         try:
             _body(module, names[entry], [*map(parameter_type, params), I64, I64], vector_bits, hints)
         except BackendError as error:

@@ -18,6 +18,7 @@ from llvmlite import binding
 
 from jitgrad.backends.llvm import code_symbols, compile_threads, nontemporal
 from jitgrad.backends.llvm.compile_threads import Compilation
+from jitgrad.backends.llvm.effort import LOOPS, Effort
 from jitgrad.backends.llvm.parallel_llvm import (
     LLVM_LOCK,
     emit_object,
@@ -34,7 +35,7 @@ _ABSOLUTE_ADDRESS = re.compile(r"inttoptr \(i64 -?\d")  # of this process, as a 
 _DECLARED = re.compile(r'^(?:declare .*?|(?=.* = extern(?:al|_weak) ))@(?:"([^"]+)"|([-\w$.]+))', re.MULTILINE)
 _PROVIDED: dict[str, tuple[Any, int]] = {}  # engines, which own memory, and addresses of functions
 # LLVM's lightest pipeline took three times as long for control code, which runs as fast with these. llvmlite 0.44 lacks some.
-_CONTROL_PASSES = tuple(
+_FEW_PASSES = tuple(
     f"add_{name}_pass"
     for name in ("always_inliner", "global_dead_code_eliminate", "sroa", "instruction_combine", "simplify_cfg")
 )
@@ -127,8 +128,11 @@ def target_machine() -> Any:
     return _new_machine()
 
 
-def _new_machine() -> Any:
-    """The target machine that a kernel is compiled for: this host, for loading by MCJIT. No two threads may use one."""
+def _new_machine(level: int = 3) -> Any:
+    """The target machine that a kernel is compiled for: this host, for loading by MCJIT. No two threads may use one.
+
+    ``level`` is that of its code generator.
+    """
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     target = binding.Target.from_triple(binding.get_process_triple())
@@ -136,23 +140,21 @@ def _new_machine() -> Any:
     return target.create_target_machine(
         cpu=cpu(),
         features=features(),
-        opt=3,
+        opt=level,
         reloc="static" if x86 else "default",
         codemodel="jitdefault",
         jit=True,
     )
 
 
-def optimize(text: str, linked: Sequence[str], keep: str, control: bool = False) -> Any:
+def optimize(text: str, linked: Sequence[str], keep: str, effort: Effort = LOOPS) -> Any:
     """The optimised module of IR ``text`` with ``linked`` linked in; only ``keep`` stays visible.
-
-    ``control`` code takes few passes: it has no long loops, and its vectors are written as such.
 
     Raises:
         BackendError: if the IR is malformed.
     """
     with LLVM_LOCK:
-        return _Job(text, linked, keep, control).optimized()
+        return _Job(text, linked, keep, effort).optimized()
 
 
 class _Job:
@@ -162,12 +164,12 @@ class _Job:
     for.
     """
 
-    def __init__(self, text: str, linked: Sequence[str], keep: str, control: bool = False) -> None:
+    def __init__(self, text: str, linked: Sequence[str], keep: str, effort: Effort = LOOPS) -> None:
         self.has_marks: bool = nontemporal.has_marks(text)
         with LLVM_LOCK:
-            self.machine, self.context = _new_machine(), binding.create_context()
+            self.machine, self.context = _new_machine(effort.level), binding.create_context()
             self.module = _parsed(text, linked, keep, self.context)
-            self.passes, self.builder = _passes(self.machine, control)
+            self.passes, self.builder = _passes(self.machine, effort)
 
     def optimized(self) -> Any:
         optimize_module(self.passes, self.module, self.builder)
@@ -198,27 +200,27 @@ def _parsed(text: str, linked: Sequence[str], keep: str, context: Any) -> Any:
     return module
 
 
-def _passes(machine: Any, control: bool) -> tuple[Any, Any]:
+def _passes(machine: Any, effort: Effort) -> tuple[Any, Any]:
     """The pass manager, and what it runs with."""
-    options = binding.create_pipeline_tuning_options(speed_level=1 if control else 2)
-    options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = not control
+    options = binding.create_pipeline_tuning_options(speed_level=1 if effort.few_passes else 2)
+    options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = not effort.few_passes
     options.slp_vectorization = False
     options.inlining_threshold = _INLINE_EVERYTHING
     builder = binding.create_pass_builder(machine, options)
     passes = binding.create_new_module_pass_manager()
-    if control and all(hasattr(passes, name) for name in _CONTROL_PASSES):
-        for name in _CONTROL_PASSES:
+    if effort.few_passes and all(hasattr(passes, name) for name in _FEW_PASSES):
+        for name in _FEW_PASSES:
             getattr(passes, name)()
     else:
         passes = builder.getModulePassManager()
     return passes, builder
 
 
-def compile_aside(text: str, linked: Sequence[str], keep: str, control: bool = False) -> Compilation[CompiledModule]:
+def compile_aside(text: str, linked: Sequence[str], keep: str, effort: Effort = LOOPS) -> Compilation[CompiledModule]:
     """`optimize` and `emit` in a thread for LLVM; the result raises BackendError."""
     for answer in (platform, cpu, features, vector_bits, has_fma, gather_features, lacks_wide_casts):
         answer()  # cached now, because a later call would wait for this kernel
-    return compile_threads.start_compiling(_Job(text, linked, keep, control).run)
+    return compile_threads.start_compiling(_Job(text, linked, keep, effort).run)
 
 
 def emit(module: Any) -> bytes:

@@ -11,8 +11,10 @@ Elements have two, four or eight bytes; ``tile`` has room for ``SHORT_ROW`` rows
 LANES rows. A square block of W x W elements is transposed in log2(W) rounds of interleaving
 register i with register i + W / 2 (the perfect-shuffle transpose; Stone, "Parallel processing with
 the perfect shuffle", IEEE Trans. Computers 1971). The last blocks overlap the blocks before them
-and end at the last row and column, which needs no masks: those are microcode on some CPUs. Import
-this module only when a kernel is compiled: it imports llvmlite.
+and end at the last row and column, which needs no masks: those are microcode on some CPUs.
+
+Each is one function of a kernel's module for each dtype, however often the kernel calls it: copies at every call were half of
+LLVM's work for kernels over several arrays of short rows. Import this module only when a kernel is compiled: it imports llvmlite.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import Any
 from llvmlite import ir
 
 from jitgrad.backends.llvm.casts import as_index
-from jitgrad.backends.llvm.ir_builder import counted, word
+from jitgrad.backends.llvm.ir_builder import WORD, counted, word
 from jitgrad.backends.llvm.tile_sizes import LANES, LEAST_BYTES
 from jitgrad.backends.llvm.types import DialectFunction, DialectTypeError, ScalarType, TypedValue, element
 
@@ -122,9 +124,21 @@ _From = Callable[[_Block, Any, Any, Any, Any, Any], list[Any]]
 _To = Callable[[_Block, Any, Any, Any, Any], list[Any]]
 
 
-def _transposing(doc: str, sizes: _Sizes, rows: _From, columns: _To) -> DialectFunction:
-    """The function ``(to, source, stride, n, m)`` that moves the elements of ``sizes(n, m)``, block
-    by block.
+def _declared(builder: Any, name: str, type_: ScalarType) -> Any:
+    """A function ``(to, source, stride, n, m)`` of the kernel's module, with the vectors of the function that calls it."""
+    pointer = type_.llvm.as_pointer()
+    function = ir.Function(builder.module, ir.FunctionType(ir.VoidType(), [pointer, pointer, WORD, WORD, WORD]), name)
+    function.linkage = "internal"
+    for attribute in (*builder.function.attributes, "noinline", "nounwind"):
+        set.add(function.attributes, attribute)
+    for argument in function.args[:2]:
+        argument.add_attribute("noalias")
+    return function
+
+
+def _transposing(name: str, doc: str, sizes: _Sizes, rows: _From, columns: _To) -> DialectFunction:
+    """The function ``name(to, source, stride, n, m)`` that moves the elements of ``sizes(n, m)``, block
+    by block; ``to`` and ``source`` do not overlap.
 
     Args:
         rows: ``(block, source, stride, m, j, k)`` to the addresses of the rows of the block from
@@ -132,34 +146,46 @@ def _transposing(doc: str, sizes: _Sizes, rows: _From, columns: _To) -> DialectF
         columns: ``(block, to, stride, j, k)`` to the addresses for its columns.
     """
 
+    def define(function: Any, type_: ScalarType) -> None:
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        to, source, stride, n, m = function.args
+
+        def body(block: _Block, j: Any, k: Any) -> None:
+            block.move(rows(block, source, stride, m, j, k), columns(block, to, stride, j, k))
+
+        _in_blocks(builder, type_, sizes(n, m), _widths(type_), body)
+        builder.ret_void()
+
     def transposing(builder: Any, to: TypedValue, source: TypedValue, *sizes_given: TypedValue) -> None:
         type_ = element(to)
         if element(source) != type_:
             raise DialectTypeError(f"takes two pointers to the same dtype, found {to.type} and {source.type}")
-        stride, n, m = (as_index(builder, size) for size in sizes_given)
-
-        def body(block: _Block, j: Any, k: Any) -> None:
-            block.move(rows(block, source.ir, stride, m, j, k), columns(block, to.ir, stride, j, k))
-
-        _in_blocks(builder, type_, sizes(n, m), _widths(type_), body)
+        function = builder.module.globals.get(f"{name}.{type_}")
+        if function is None:
+            function = _declared(builder, f"{name}.{type_}", type_)
+            define(function, type_)
+        builder.call(function, [to.ir, source.ir, *(as_index(builder, size) for size in sizes_given)])
 
     transposing.__doc__ = doc
     return transposing
 
 
 transpose_rows_in: DialectFunction = _transposing(
+    "transpose_rows_in",
     "``tile[j * LANES + k] = p[min(k, m - 1) * stride + j]`` for ``j < n``.",
     lambda n, m: (n, _LANES),
     lambda block, p, stride, m, j, k: [block.at(p, row, stride, j) for row in block.rows(k, m)],
     lambda block, tile, stride, j, k: [block.at(tile, row, _LANES, k) for row in block.rows(j)],
 )
 transpose_rows_out: DialectFunction = _transposing(
+    "transpose_rows_out",
     "``p[k * stride + j] = tile[j * LANES + k]`` for ``j < n`` and ``k < m``.",
     lambda n, m: (n, m),
     lambda block, tile, stride, m, j, k: [block.at(tile, row, _LANES, k) for row in block.rows(j)],
     lambda block, p, stride, j, k: [block.at(p, row, stride, j) for row in block.rows(k)],
 )
 transpose_tile: DialectFunction = _transposing(
+    "transpose_tile",
     "``tile[k * LANES + j] = p[j * stride + k]`` for ``j < n`` and ``k < m``.",
     lambda n, m: (m, n),  # a whole column first: its elements share cache lines
     lambda block, p, stride, m, k, j: [block.at(p, row, stride, k) for row in block.rows(j)],

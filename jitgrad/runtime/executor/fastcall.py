@@ -124,11 +124,17 @@ def has_builtins() -> bool:
 
 
 @cache
+def call_code() -> CodeObject | None:
+    """The code of every builtin, which LLVM may still be compiling; None without CPython's C API."""
+    return compile_ir(_CALL, "call", key="", wait=False) if has_builtins() else None
+
+
+@cache
 def _method() -> tuple[MethodDef, CodeObject] | None:
     """The method record and the code it refers to, cached for the process; None without CPython's C API."""
-    if not has_builtins():
+    code = call_code()
+    if code is None:
         return None
-    code = compile_ir(_CALL, "call", key="")
     doc = b"run_instructions(table, count): run instructions without the GIL"
     return MethodDef(_NAME, code.address, _METH_FASTCALL, doc), code
 

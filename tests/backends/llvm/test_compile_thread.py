@@ -205,3 +205,30 @@ def test_control_code_called_once_is_inlined() -> None:
 
     assert code.llvm.count("define") == 1
     assert "alloca" not in code.llvm
+
+
+def test_whoever_waits_does_not_wait_for_code_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check's eager run needs small functions at once, while threads still compile the program's kernels."""
+    release, run = threading.Event(), target._Job.run
+    blocked = [threading.Event() for _ in range(2)]
+    jobs: list[Any] = []
+
+    def run_later(job: Any) -> Any:
+        jobs.append(job)
+        if len(jobs) <= len(blocked):
+            blocked[len(jobs) - 1].set()
+            release.wait(30)
+        return run(job)
+
+    monkeypatch.setattr(target._Job, "run", run_later)
+    monkeypatch.setattr(compile_threads, "_thread_limit", lambda: 2)
+    try:
+        earlier = [handed_out() for _ in range(3)]
+        assert all(event.wait(30) for event in blocked)
+
+        assert twice(handed_out()) == [0.0, 2.0, 4.0, 6.0, 8.0]
+        assert len(jobs) == 3
+        assert all(code._loaded is None for code in earlier)
+    finally:
+        release.set()
+    assert [twice(code) for code in earlier] == [[0.0, 2.0, 4.0, 6.0, 8.0]] * 3

@@ -67,7 +67,7 @@ def kernel(x0, n, start, stop):
 def test_small_code_stays_small() -> None:
     source = "def kernel(x0, start, stop):\n    for i in range(start, stop):\n        x0[i] = x0[i]\n"
 
-    text, _ = source_to_llvm(source, "kernel", ["f32*"], {}, 256, small=True)
+    text, _ = source_to_llvm(source, "kernel", ["f32*"], {}, 256, interleaves=False)
 
     assert 'interleave.count", i32 1 }' in text
     assert "llvm.loop.unroll.disable" in text
