@@ -19,7 +19,7 @@ def __getattr__(name: str) -> _Any:
     """The module ``scipy.name``, if SciPy is installed."""
     if not name.startswith("_"):
         try:
-            return _import_module(f"jitgrad.scipy.{name}")
+            return _import_module(f"scipy.{name}")
         except ModuleNotFoundError as error:
             raise AttributeError(f"jitgrad.scipy has no {name!r}: {error}", name=name) from None
     raise AttributeError(f"jitgrad.scipy has no {name!r}", name=name)
