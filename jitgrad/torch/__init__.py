@@ -11,6 +11,7 @@ from typing import Any
 
 import jitgrad as _jitgrad
 from jitgrad.core.module_alias import ModuleAlias as _ModuleAlias
+from jitgrad.torch.meanings import bfloat16 as bfloat16
 from jitgrad.torch.meanings import equal as equal
 from jitgrad.torch.meanings import install_methods as _install_methods
 from jitgrad.torch.meanings import max as max

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,20 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.numpy import shared_with_torch
 from jitgrad.ops import comparison, creation, grids, joining, movement, reduce, sorting, torch_names
 from jitgrad.ops.operand import Operand, ValuesAndIndices
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentDtype:
+    """A dtype of torch that NumPy has not: programs may name it, as for autocast, but no tensor can have it."""
+
+    name: str
+    instead: str
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+bfloat16: AbsentDtype = AbsentDtype("bfloat16", " here (NumPy has none of its kind): use torch.float32, or float16 for memory")
 
 
 def _is_axis(given: Any) -> bool:

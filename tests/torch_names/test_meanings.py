@@ -124,6 +124,15 @@ def test_modules_are_those_of_jitgrad(torch_names: ModuleType) -> None:
         importlib.import_module("jitgrad.torch.nonsense")
 
 
+def test_bfloat16_can_be_named_but_no_tensor_has_it(torch_names: ModuleType) -> None:
+    x = jg.ones(2)
+    with torch_names.autocast("cpu", dtype=torch_names.bfloat16):
+        assert (x + 1.0).dtype == jg.float32
+    for use in (lambda: x.to(torch_names.bfloat16), lambda: torch_names.zeros(2, dtype=torch_names.bfloat16)):
+        with pytest.raises(jg.errors.DtypeError, match=r"torch\.bfloat16 is no dtype here .*use torch\.float32"):
+            use()
+
+
 def test_jitgrad_alone_does_not_import_it() -> None:
     assert "jitgrad.torch" not in sys.modules
     assert jg.tensor(X).max(1).tolist() == [3.0, 5.0]
