@@ -6,6 +6,7 @@ import gc
 import importlib.util
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,11 +16,14 @@ import pytest
 os.environ.setdefault("JITGRAD_VERIFY", "2")  # before jitgrad is imported: every pass is verified in tests
 import jitgrad.backends.eager_kernels
 import jitgrad.inspect  # gives compiled functions the methods that show programs
-import jitgrad.scipy  # noqa: F401 - defines its ops, which tests of all ops find in the registry
+import jitgrad.scipy  # defines its ops, which tests of all ops find in the registry
+from jitgrad.core.config import get_methods_of, set_methods_of
+from jitgrad.core.tensor import Tensor
 from jitgrad.device.cuda import _Current as CurrentDevice
 from jitgrad.testing.fake_driver import FakeDriver
 
 TESTS = Path(__file__).parent
+CHANGED_BY_TORCH = ("max", "min", "median", "sort", "var", "std", "split", "equal", "nonzero", "repeat")
 # the same examples in every run, so that a red test is red for everyone
 hypothesis.settings.register_profile("jitgrad", deadline=None, max_examples=40, derandomize=True)
 hypothesis.settings.load_profile("jitgrad")
@@ -55,6 +59,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for name, reason in reasons.items():
             if reason and item.get_closest_marker(name):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(autouse=True)
+def methods_of_numpy() -> Iterator[None]:
+    """``import jitgrad.torch`` gives tensors torch's methods: each test begins without, and imports it anew."""
+    before = {name: vars(Tensor)[name] for name in CHANGED_BY_TORCH}
+    yield
+    if get_methods_of() != "numpy":
+        for name, method in before.items():
+            setattr(Tensor, name, method)
+        set_methods_of("numpy")
+        sys.modules.pop("jitgrad.torch", None)
+        vars(jitgrad).pop("torch", None)
 
 
 class Golden:

@@ -116,6 +116,7 @@ def documentation() -> str:
 
 class _Defaults:
     float_dtype: np.dtype[Any] = np.dtype(np.float32)
+    methods_of: str = "numpy"  # whose meaning x.std(), x.max(1) and others have: "torch" from `import jitgrad.torch` on
 
 
 def set_default_dtype(dtype: Any) -> None:
@@ -137,3 +138,13 @@ def set_default_dtype(dtype: Any) -> None:
 def get_default_dtype() -> np.dtype[Any]:
     """The dtype that Python floats get in ``jg.tensor`` and creation functions."""
     return _Defaults.float_dtype
+
+
+def set_methods_of(package: str) -> None:
+    """Say whose meaning the methods of tensors have, "numpy" or "torch": calls traced for one do not serve the other."""
+    _Defaults.methods_of = package
+
+
+def get_methods_of() -> str:
+    """Whose meaning the methods of tensors have."""
+    return _Defaults.methods_of

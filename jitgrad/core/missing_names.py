@@ -23,9 +23,9 @@ INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "DataLoader": "it is jitgrad.utils.data.DataLoader",
     "Function": "it is jitgrad.autograd.Function", "custom_gradient": "use jitgrad.custom_vjp",
     "custom_jvp": "use jitgrad.custom_vjp, which jitgrad.jvp differentiates as well",
-    "random": "random numbers come from generators, not from keys: jitgrad.manual_seed(seed) in place of PRNGKey, another "
-    "jitgrad.Generator(seed) in place of split, and jitgrad.normal(..., generator=g) or g.normal(...)",
-    "PRNGKey": "random numbers come from generators: jitgrad.manual_seed(seed), or jitgrad.Generator(seed)",
+    "random": "import jitgrad.jax.random for numbers from keys; jitgrad's own come from generators: "
+    "jitgrad.manual_seed(seed) and jitgrad.normal(..., generator=jitgrad.Generator(seed))",
+    "PRNGKey": "it is jitgrad.jax.random.PRNGKey; generators are jitgrad.Generator(seed)",
     "tree_map": "it is jitgrad.tree_util.tree_map",
     "remat": "it is jitgrad.checkpoint", "stop_gradient": "use x.detach()", "linearize": "use jitgrad.jvp or jitgrad.vjp",
     "device_put": "use x.to(device)", "devices": "use jitgrad.cuda.device_count()", "block_until_ready": _NO_WAIT,

@@ -391,7 +391,8 @@ def check_supported(what: str, dtype: Any) -> Dtype:
         result = np.dtype(dtype)
     except TypeError:
         names = ("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64", "complex64", "complex128")
-        raise DtypeError(f"{what}: {shown(dtype)} is no dtype; {', '.join(names)} are") from None
+        instead = getattr(dtype, "instead", "")  # of a dtype that others have
+        raise DtypeError(f"{what}: {shown(dtype)} is no dtype{instead}; {', '.join(names)} are") from None
     if result.char not in SUPPORTED or not result.isnative:
         raise DtypeError(f"{what}: dtype {result} is not supported; bool, integer, float and complex dtypes are")
     return result

@@ -24,6 +24,9 @@ from jitgrad.lax.slices import dynamic_update_slice_in_dim as dynamic_update_sli
 from jitgrad.ops import arithmetic as _arithmetic
 from jitgrad.ops import comparison as _comparison
 from jitgrad.ops import joining as _joining
+from jitgrad.ops import movement as _movement
+from jitgrad.ops import reduce as _reduce
+from jitgrad.ops import sorting as _sorting
 from jitgrad.ops import transcendental as _transcendental
 from jitgrad.ops import trigonometric as _trigonometric
 from jitgrad.ops.creation import asarray as _asarray
@@ -51,16 +54,30 @@ def concatenate(operands: Any, dimension: int) -> Tensor:
     return _joining.concat([*operands], axis=dimension)
 
 
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:
+    """The sums of the elements so far along ``axis``, or with ``reverse`` of those from there on."""
+    if not reverse:
+        return _reduce.cumulative_sum(operand, axis)
+    return _movement.flip(_reduce.cumulative_sum(_movement.flip(operand, axis), axis), axis)
+
+
+def top_k(operand: Any, k: int) -> tuple[Tensor, Tensor]:
+    """The ``k`` largest elements along the last axis, in order, and their positions."""
+    values, indices = _sorting.topk(operand, k)
+    return values, indices
+
+
 def stop_gradient(x: Any) -> Any:
     """The pytree ``x`` without the history of its tensors."""
     return optree.tree_map(lambda leaf: _detached(_asarray(leaf)), x)
 
 
 __all__ = [
-    "abs", "add", "clamp", "concatenate", "cond", "div", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
-    "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "exp", "fori_loop", "log", "map", "max",
-    "min", "mul", "neg", "rsqrt", "scan", "select", "sign", "sqrt", "square", "stop_gradient", "sub", "switch", "tanh",
-    "while_loop",
+    "abs", "add", "clamp", "concatenate", "cond", "cumsum", "div", "dynamic_index_in_dim", "dynamic_slice",
+    "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "exp",
+    "fori_loop", "log", "map", "max", "min", "mul", "neg", "rsqrt", "scan", "select", "sign", "sqrt", "square",
+    "stop_gradient", "sub", "switch", "tanh",
+    "top_k", "while_loop",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -14,7 +14,8 @@ from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import creation_device, current_interpreter
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, OperandError, ShapeError
-from jitgrad.core.op import Kind, define
+from jitgrad.core.ir import Value
+from jitgrad.core.op import REGISTRY, Kind, define
 from jitgrad.core.storage import DETACHED
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.device.cuda import cuda_device
@@ -25,7 +26,7 @@ from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.memory_formats import check_memory_format
-from jitgrad.ops.movement import SUM, broadcast_to
+from jitgrad.ops.movement import SUM, broadcast_to, expand_dims
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import move, placing
 from jitgrad.ops.python_data import array_from
@@ -89,6 +90,27 @@ def _finish(out: Tensor, dtype: Any, what: str, requires_grad: bool) -> Tensor:
     return out.requires_grad_() if requires_grad else out
 
 
+def _holds_traced(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(map(_holds_traced, data))
+    return isinstance(data, Tensor) and type(data._data) is Value
+
+
+def _stacked(data: list[Any] | tuple[Any, ...]) -> Tensor:
+    """Nested sequences with traced tensors, in the dtype that NumPy finds for their values; numbers alone in the default one."""
+    own: list[bool] = []
+
+    def join(part: Any) -> Tensor:
+        if isinstance(part, (list, tuple)):
+            parts = [join(x) for x in part]
+            return apply(REGISTRY["concat"], *[expand_dims(x, 0) for x in parts], axis=0)
+        own.append(hasattr(part, "dtype") and not (isinstance(part, Tensor) and part.aval.weak))
+        return asarray(part) if hasattr(part, "dtype") else asarray(np.asarray(part))
+
+    out = join(data)
+    return out if any(own) or out.dtype.kind not in "f" else astype(out, get_default_dtype())
+
+
 @placing
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor with a copy of ``data``: nested sequences, numbers, an ndarray, a Tensor.
@@ -104,6 +126,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         if not isinstance(data, Tensor):
             check_supported("tensor", data.dtype)
         out = detached(apply(COPY, data))
+    elif current_interpreter.get().tracing and _holds_traced(data):
+        out = detached(_stacked(data))
     else:
         array = array_from("tensor", data)
         if dtype is not None:

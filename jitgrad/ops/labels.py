@@ -9,7 +9,7 @@ import numpy as np
 
 from jitgrad.core.aval import Shape, normalize_axis
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
+from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype, divide
 from jitgrad.ops.comparison import equal, greater_equal, less, logical_and, not_equal, where
@@ -81,7 +81,7 @@ def _check_labels(what: str, labels: np.ndarray[Any, Any], classes: int, ignore_
     wrong = ((labels < 0) | (labels >= classes)) & (labels != ignore_index)
     if wrong.any():
         place = tuple(int(k) for k in np.argwhere(wrong)[0])
-        raise ArgumentError(
+        raise IndexingError(
             f"{what}: label {labels[place]} at position {place} is not in [0, {classes}) "
             f"and is not ignore_index={ignore_index}"
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, Shape, normalize_axis, normalize_shape
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
 from jitgrad.core.op import Kind, define, define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.eager.compositions import composed
@@ -39,7 +39,7 @@ def one_hot(x: Any, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
 
     Raises:
         DtypeError: ``x`` is not of integers.
-        ArgumentError: a class is not in [0, num_classes) (in code compiled for CUDA an IndexError, when a value is read).
+        IndexingError: a class is not in [0, num_classes) (in code compiled for CUDA when a value is read).
     """
     x = asarray(x)
     if num_classes == -1:
@@ -82,7 +82,7 @@ def _check_range(what: str, values: np.ndarray, count: int) -> None:
         return
     low, high = int(np.minimum.reduce(values, None)), int(np.maximum.reduce(values, None))
     if low < 0 or high >= count:
-        raise ArgumentError(f"{what}: index {low if low < 0 else high} is not in [0, {count})")
+        raise IndexingError(f"{what}: index {low if low < 0 else high} is not in [0, {count})")
 
 
 def _checked_classes(x: np.ndarray, *, count: int) -> np.ndarray:
@@ -107,7 +107,7 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
     Row ``padding_idx`` (negative: from the end) gets no gradient.
 
     Raises:
-        ArgumentError: an index is not in [0, count) (in compiled code an IndexError).
+        IndexingError: an index is not in [0, count) (in compiled code an IndexError).
     """
     x, weight = asarray(x), asarray(weight)
     if weight.ndim != 2:

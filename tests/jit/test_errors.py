@@ -60,7 +60,6 @@ ASKS: dict[str, Callable[[Any], Any]] = {
     "nonzero": lambda x: jg.nonzero(x > 0),
     "mask": lambda x: x[x > 0],
     "while": lambda x: [x for _ in range(int(x.sum()))],
-    "list": lambda x: jg.tensor([x[0], 2.0]),
     "repeat": lambda x: jg.repeat(x, x.astype(jg.int64)),
 }
 REMEDIES = {
@@ -68,7 +67,6 @@ REMEDIES = {
     "float int item index while": "Keep the number a tensor",
     "tolist numpy asarray": "Return the tensor and ask for its values after the call",
     "nonzero mask": "jitgrad.where(mask, x, 0).sum() is x[mask].sum()",
-    "list": "tensor of a list that holds tensors: jitgrad.stack joins them",
     "repeat": "no data in it. Move this line out of the @jit function",
 }
 

@@ -135,3 +135,14 @@ def test_pytrees_under_jaxs_names() -> None:
     assert jg.tree.all([True, {"x": 1}]) and not jg.tree_util.tree_all([True, 0])
     vector, back = jg.flatten_util.ravel_pytree({"w": jg.ones(2, 2)})
     assert vector.shape == (4,) and back(vector)["w"].shape == (2, 2)
+
+
+@pytest.mark.peers
+def test_cumsum_and_top_k_are_those_of_jax() -> None:
+    lax: Any = pytest.importorskip("jax.lax")
+    x = np.array([[3.0, 1.0, 2.0], [0.5, 7.0, -1.0]], np.float32)
+    for f in (jg.lax.cumsum, jg.jit(jg.lax.cumsum)):
+        np.testing.assert_allclose(f(x).numpy(), lax.cumsum(x))
+    np.testing.assert_allclose(jg.lax.cumsum(x, 1, reverse=True).numpy(), lax.cumsum(x, 1, reverse=True))
+    for ours, theirs in zip(jg.lax.top_k(x, 2), lax.top_k(x, 2), strict=True):
+        np.testing.assert_array_equal(ours.numpy(), theirs)

@@ -66,6 +66,8 @@ ROOMS = (
     "jitgrad.inspect",
     "jitgrad.on_demand",  # imports the rooms above nn, optim and numpy when they are first used
     "jitgrad",  # __init__: the public names
+    "jitgrad.torch",
+    "jitgrad.jax",
     "jitgrad.cli",
     "jitgrad.__main__",
 )

@@ -25,11 +25,11 @@ IMPORT = re.compile(r"^(import|from) torch\b", re.MULTILINE)
 
 
 def program(name: str, changed: bool) -> types.ModuleType:
-    """The program as a module, with ``torch`` in its import lines made ``jitgrad`` if it is to be ``changed``."""
+    """The program as a module, with ``torch`` in its import lines made ``jitgrad.torch`` if it is to be ``changed``."""
     text = (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
     if changed:
-        text = re.sub(r"^import torch$", "import jitgrad as torch", text, flags=re.MULTILINE)
-        text = IMPORT.sub(r"\1 jitgrad", text)
+        text = re.sub(r"^import torch$", "import jitgrad.torch as torch", text, flags=re.MULTILINE)
+        text = IMPORT.sub(r"\1 jitgrad.torch", text)
     module = types.ModuleType(f"{name}_{'jitgrad' if changed else 'torch'}")
     exec(compile(text, f"{name}.py", "exec", dont_inherit=True), module.__dict__)
     return module

@@ -5,6 +5,7 @@ What there is not is SciPy's own. A name is public once it is imported here ``as
 
 # ruff: noqa: I001
 # fmt: off
+import sys as _sys
 from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
@@ -28,6 +29,9 @@ from jitgrad.scipy.stats.positive import (
 globals()["__all__"] = sorted(
     name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
 )
+
+# `import jitgrad.scipy.stats.norm as norm`, as programs write it for autograd and JAX
+_sys.modules.update({f"{__name__}.{name}": globals()[name] for name in globals()["__all__"]})
 
 
 def __getattr__(name: str) -> _Any:

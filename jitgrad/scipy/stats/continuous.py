@@ -10,15 +10,16 @@ from jitgrad.ops.activations import logsigmoid, softplus
 from jitgrad.ops.arithmetic import abs, add, clip, divide, maximum, minimum, multiply, negative, square, subtract
 from jitgrad.ops.comparison import greater, greater_equal, less, less_equal, logical_and, where
 from jitgrad.ops.entropy import logit, xlog1py, xlogy
-from jitgrad.ops.gamma import cotangent_of_half_turns, gammainc, gammaincc, gammaln
+from jitgrad.ops.gamma import GAMMAINC, GAMMAINCC, cotangent_of_half_turns, gammainc, gammaincc, gammaln
 from jitgrad.ops.incomplete_beta import define_student
 from jitgrad.ops.normal_distribution import log_ndtr, ndtr, ndtri
 from jitgrad.ops.operand import apply
 from jitgrad.ops.transcendental import exp, expm1, log, log1p, sigmoid
 from jitgrad.ops.trigonometric import atan2
 from jitgrad.scipy.special.beta import betaln
-from jitgrad.scipy.special.incomplete_beta import betainc, betaincc
+from jitgrad.scipy.special.incomplete_beta import BETAINC, BETAINCC, betainc, betaincc
 from jitgrad.scipy.stats.distribution import INFINITY, NAN, Distribution
+from jitgrad.scipy.stats.quantiles import define_quantile
 
 _LOG_2 = math.log(2.0)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -68,6 +69,12 @@ def _t_log_density(z: Any, df: Any) -> Tensor:
 _STUDENT = define_student("student_cdf", lambda g, _out, z, df: multiply(g, exp(_t_log_density(z, df))))
 
 
+_STUDENT_QUANTILE = define_quantile(
+    "student_quantile", "df", _STUDENT.eager, lambda z, df: _STUDENT.eager(-z, df), INFINITY,
+    lambda z, df: exp(_t_log_density(z, df)), symmetric=True,
+)  # fmt: skip
+
+
 def _t_cdf(z: Any, df: Any) -> Tensor:
     return apply(_STUDENT, z, df)
 
@@ -81,6 +88,7 @@ t: Distribution = Distribution(
     log_distribution=lambda z, df: log_of(_t_cdf(z, df), _t_cdf(negative(z), df)),
     survival=lambda z, df: _t_cdf(negative(z), df),
     log_survival=lambda z, df: log_of(_t_cdf(negative(z), df), _t_cdf(z, df)),
+    quantile=lambda q, df: apply(_STUDENT_QUANTILE, q, df),
 )
 
 def _log_gamma_cdf(a: Any, z: Any) -> Tensor:
@@ -93,9 +101,18 @@ def _log_gamma_sf(a: Any, z: Any) -> Tensor:
     return log_of(gammaincc(a, z), gammainc(a, z))
 
 
+def _gamma_log_density(z: Any, a: Any) -> Tensor:
+    return subtract(subtract(xlogy(subtract(a, 1.0), z), z), gammaln(a))
+
+
+_GAMMA_QUANTILE = define_quantile(
+    "gamma_quantile", "a", lambda x, a: GAMMAINC.eager(a, x), lambda x, a: GAMMAINCC.eager(a, x), INFINITY,
+    lambda x, a: exp(_gamma_log_density(x, a)),
+)  # fmt: skip
+
 gamma: Distribution = Distribution(
     "gamma",
-    log_density=lambda z, a: subtract(subtract(xlogy(subtract(a, 1.0), z), z), gammaln(a)),
+    log_density=_gamma_log_density,
     shapes=("a",),
     inside=not_negative,
     valid=positive,
@@ -103,6 +120,7 @@ gamma: Distribution = Distribution(
     log_distribution=lambda z, a: _log_gamma_cdf(a, z),
     survival=lambda z, a: gammaincc(a, maximum(z, 0.0)),
     log_survival=lambda z, a: _log_gamma_sf(a, z),
+    quantile=lambda q, a: apply(_GAMMA_QUANTILE, q, a),
 )
 
 chi2: Distribution = Distribution(
@@ -118,13 +136,22 @@ chi2: Distribution = Distribution(
     log_distribution=lambda z, df: _log_gamma_cdf(multiply(0.5, df), multiply(0.5, z)),
     survival=lambda z, df: gammaincc(multiply(0.5, df), multiply(0.5, maximum(z, 0.0))),
     log_survival=lambda z, df: _log_gamma_sf(multiply(0.5, df), multiply(0.5, z)),
+    quantile=lambda q, df: multiply(2.0, apply(_GAMMA_QUANTILE, q, multiply(0.5, df))),
 )
+
+
+def _beta_log_density(z: Any, a: Any, b: Any) -> Tensor:
+    return subtract(add(xlogy(subtract(a, 1.0), z), xlog1py(subtract(b, 1.0), negative(z))), betaln(a, b))
+
+
+_BETA_QUANTILE = define_quantile(
+    "beta_quantile", "a, b", lambda x, a, b: BETAINC.eager(a, b, x), lambda x, a, b: BETAINCC.eager(a, b, x), 1.0,
+    lambda x, a, b: exp(_beta_log_density(x, a, b)),
+)  # fmt: skip
 
 beta: Distribution = Distribution(
     "beta",
-    log_density=lambda z, a, b: subtract(
-        add(xlogy(subtract(a, 1.0), z), xlog1py(subtract(b, 1.0), negative(z))), betaln(a, b)
-    ),
+    log_density=_beta_log_density,
     shapes=("a", "b"),
     inside=_unit,
     valid=positive,
@@ -132,6 +159,7 @@ beta: Distribution = Distribution(
     log_distribution=lambda z, a, b: log_of(betainc(a, b, clip(z, 0.0, 1.0)), betaincc(a, b, clip(z, 0.0, 1.0))),
     survival=lambda z, a, b: betaincc(a, b, clip(z, 0.0, 1.0)),
     log_survival=lambda z, a, b: log_of(betaincc(a, b, clip(z, 0.0, 1.0)), betainc(a, b, clip(z, 0.0, 1.0))),
+    quantile=lambda q, a, b: apply(_BETA_QUANTILE, q, a, b),
 )
 
 

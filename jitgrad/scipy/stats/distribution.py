@@ -151,6 +151,19 @@ class Distribution:
         value = self._function("ppf", self.quantile)(q, *p.shapes)
         return self._checked(add(multiply(value, p.scale), p.loc), p.shapes)
 
+    def isf(self, q: Operand, *args: Any, **kwargs: Any) -> Tensor:
+        """The inverse of `sf`: ``ppf(1 - q)``, so that the digits of a small ``q`` are those of ``1 - q``."""
+        return self.ppf(subtract(1.0, q), *args, **kwargs)
+
+    def median(self, *args: Any, **kwargs: Any) -> Tensor:
+        """``ppf(0.5)``."""
+        return self.ppf(0.5, *args, **kwargs)
+
+    def interval(self, confidence: Operand, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """The ends of the range around the median that has the probability ``confidence``."""
+        outside = multiply(0.5, subtract(1.0, confidence))
+        return self.ppf(outside, *args, **kwargs), self.ppf(subtract(1.0, outside), *args, **kwargs)
+
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
@@ -195,3 +208,15 @@ class Frozen:
     def ppf(self, q: Operand) -> Tensor:
         """The quantile: the inverse of `cdf`."""
         return self.family.ppf(q, *self.args, **self.kwargs)
+
+    def isf(self, q: Operand) -> Tensor:
+        """The inverse of `sf`."""
+        return self.family.isf(q, *self.args, **self.kwargs)
+
+    def median(self) -> Tensor:
+        """``ppf(0.5)``."""
+        return self.family.median(*self.args, **self.kwargs)
+
+    def interval(self, confidence: Operand) -> tuple[Tensor, Tensor]:
+        """The ends of the range around the median that has the probability ``confidence``."""
+        return self.family.interval(confidence, *self.args, **self.kwargs)

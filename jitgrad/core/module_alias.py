@@ -1,0 +1,44 @@
+"""Packages whose modules are those of another package: ``import jitgrad.torch.nn`` finds ``jitgrad.nn``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+
+
+class ModuleAlias(MetaPathFinder, Loader):
+    """Finds ``alias.x.y`` as the module ``own.x.y``, the same object, for all ``x`` but those in ``others``."""
+
+    def __init__(self, alias: str, own: str, others: Sequence[str] = ()) -> None:
+        self.prefix = f"{alias}."
+        self.own = own
+        self.others = frozenset(others)
+        self.specs: dict[str, ModuleSpec | None] = {}
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """What Python's import asks for: None for what is no alias, or names no module."""
+        rest = name.removeprefix(self.prefix)
+        if rest == name or rest.split(".")[0] in self.others or find_spec(f"{self.own}.{rest}") is None:
+            return None
+        return ModuleSpec(name, self)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module itself, which keeps the spec of its own name."""
+        module = import_module(f"{self.own}.{spec.name.removeprefix(self.prefix)}")
+        self.specs[spec.name] = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: it has been executed under its own name."""
+        assert module.__spec__ is not None
+        module.__spec__ = self.specs.pop(module.__spec__.name)
+
+    def install(self) -> None:
+        """Let ``import`` ask here first: others would look into the folders of the packages, and load a second copy."""
+        if not any(isinstance(finder, ModuleAlias) and finder.prefix == self.prefix for finder in sys.meta_path):
+            sys.meta_path.insert(0, self)

@@ -1,0 +1,72 @@
+"""jax's names: ``import jitgrad.jax as jax`` is all that changes in a program; imports everything below it.
+
+Transforms, `numpy`, `lax`, `scipy`, `tree` and `tree_util` are those of `jitgrad`; `nn` and `random` are written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jitgrad as _jitgrad
+from jitgrad import ShapeDtypeStruct as ShapeDtypeStruct
+from jitgrad import Tensor as Array
+from jitgrad import checkpoint as checkpoint
+from jitgrad import custom_vjp as custom_vjp
+from jitgrad import disable_jit as disable_jit
+from jitgrad import flatten_util as flatten_util
+from jitgrad import grad as grad
+from jitgrad import hessian as hessian
+from jitgrad import jvp as jvp
+from jitgrad import lax as lax
+from jitgrad import numpy as numpy
+from jitgrad import scipy as scipy
+from jitgrad import tree as tree
+from jitgrad import tree_util as tree_util
+from jitgrad import value_and_grad as value_and_grad
+from jitgrad import vjp as vjp
+from jitgrad import vmap as vmap
+from jitgrad.core.missing_names import Lookup as _Lookup
+from jitgrad.core.missing_names import raising as _raising
+from jitgrad.core.module_alias import ModuleAlias as _ModuleAlias
+from jitgrad.func import jacfwd as jacfwd
+from jitgrad.func import jacrev as jacrev
+from jitgrad.jax import nn as nn
+from jitgrad.jax import random as random
+
+_ModuleAlias("jitgrad.jax", "jitgrad", ["nn", "random"]).install()
+remat = checkpoint
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Sequence[str] = (),
+) -> Any:
+    """`jitgrad.jit` with jax's arguments; without a function the decorator with them.
+
+    Raises what `jitgrad.jit` does.
+    """
+    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums or ())
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames or ())
+    numbers = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums or ())
+    given = (donate_argnames,) if isinstance(donate_argnames, str) else tuple(donate_argnames or ())
+    return _jitgrad.jit(fun, static_argnums=static, static_argnames=names, donate=(*numbers, *given))
+
+
+def block_until_ready(x: Any) -> Any:
+    """``x``: results on the host are complete."""
+    return x
+
+
+__all__ = [
+    "Array", "ShapeDtypeStruct", "block_until_ready", "checkpoint", "custom_vjp", "disable_jit", "flatten_util", "grad",
+    "hessian", "jacfwd", "jacrev", "jit", "jvp", "lax", "nn", "numpy", "random", "remat", "scipy", "tree", "tree_util",
+    "value_and_grad", "vjp", "vmap",
+]  # fmt: skip
+
+if not TYPE_CHECKING:
+    __getattr__: _Lookup = _raising("jitgrad.jax", globals())
