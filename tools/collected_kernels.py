@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -23,12 +25,13 @@ from jitgrad.runtime.program_op import compile_graph
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """One function of a kernel that a program has."""
+    """One function of a kernel that a program has; ``ready``: what it was compiled to, by capability, if that is known."""
 
     origin: str
     source: Source
     entry: str
     functions: dict[str, Any]
+    ready: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Collector(EmulatedTarget):
@@ -91,13 +94,17 @@ class SuiteKernels:
         CudaTarget.load = loaded  # type: ignore[method-assign]
 
 
-def run_tests(paths: Sequence[str], target: Collector) -> tuple[int, list[str]]:
-    """Run the tests in ``paths``, in this process; gives how many programs they compiled, and what CUDA refused.
+def run_tests(paths: Sequence[str], target: Collector, quick: bool) -> tuple[int, Counter[str]]:
+    """Run the tests in ``paths``, in this process; gives how many programs they compiled, and what CUDA refused how often.
 
-    A test that fails is no failure here: the suite itself says so, and some count compilations.
+    A test that fails is no failure here: the suite itself says so, and some count compilations. ``quick``: without the
+    tests that compare with PyTorch and JAX, which compile these for every program.
     """
     plugin = SuiteKernels(target)
     executable.compile_graph = program_op.compile_graph = plugin.compile  # type: ignore[assignment]
     plugin.collect_loaded()
-    pytest.main(["-q", "--no-header", "-p", "no:cacheprovider", "--tb=no", "-r", "N", *paths], plugins=[plugin])
-    return plugin.programs, [f"{count} graphs of the tests: {why}" for why, count in plugin.refused.items()]
+    options = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "-r", "N"]
+    options += ["-m", "not peers"] if quick else []
+    with contextlib.redirect_stdout(io.StringIO()):
+        pytest.main([*options, *paths], plugins=[plugin])
+    return plugin.programs, plugin.refused

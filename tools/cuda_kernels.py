@@ -1,13 +1,14 @@
 """Proves CUDA kernels without a GPU: assembles every kernel that a set of programs has, and runs random ones.
 
     python tools/cuda_kernels.py [--programs 300] [--quick] [--every N]
-    python tools/cuda_kernels.py --tests tests
+    python tools/cuda_kernels.py --tests tests [-j 2] [--known]
 
 Programs are every op of the registry in every dtype, the workloads of the benchmarks, the examples, and random ones with
 their gradients. Their kernels are assembled for three architectures with ptxas, which says what spills, and their text is
 checked for vector accesses and for contracted arithmetic. The examples and the random programs run in the emulator
 besides, and the latter are compared with the cpu target. The last lines are a table. With ``--tests``, the programs are
-those that the tests in these paths compile for any target.
+those that the tests in these paths compile for any target, without the tests that compare with PyTorch and JAX. What is
+known of a text is kept in ``--cache``: a run that was stopped goes on, and one after a change does what changed.
 """
 
 from __future__ import annotations
@@ -16,9 +17,7 @@ import argparse
 import contextlib
 import importlib
 import io
-import re
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,10 +32,6 @@ import jitgrad.scipy
 from benchmarks import peers as libraries
 from benchmarks.workloads import ALL
 from jitgrad.backends.cuda.capability import Capability
-from jitgrad.backends.cuda.compile import CudaCode, compile_source
-from jitgrad.backends.cuda.emulator_functions import DTYPE_BY_NAME
-from jitgrad.backends.cuda.ptxas import assemble
-from jitgrad.backends.cuda.schedule import VECTOR_BYTES
 from jitgrad.backends.targets import TARGETS
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import JitgradError
@@ -44,10 +39,11 @@ from jitgrad.core.op import REGISTRY, Kind, OpDef
 from jitgrad.testing import sample_operands
 from jitgrad.testing.programs import random_program
 from jitgrad.testing.samples import DOMAINS
-from tools.collected_kernels import Collected, Collector, run_tests
+from tools.assembled_kernels import Results, assembled, compiled
+from tools.collected_kernels import Collected, Collector
+from tools.suite_kernels import suite_kernels
 
 ARCHITECTURES = {"sm_80": Capability(8, 0), "sm_90": Capability(9, 0), "sm_100": Capability(9, 0)}
-BATCH = 64  # kernels that ptxas gets at once
 BOUND = {"f4": 4e-6, "f8": 2e-13}
 MAX_REGISTERS = 128  # two blocks of 256 threads on each processor
 JIT = jg.jit
@@ -144,54 +140,26 @@ def collect(programs: Iterator[tuple[str, Callable[[], None]]], target: Collecto
     return done, failed
 
 
-def faults_of_text(code: CudaCode) -> Iterator[str]:
-    """What is wrong with the PTX of a kernel: vectors of 16 bytes that are no single accesses, or arithmetic of the user
-    that became fused multiply-adds, which round once instead of twice. This package's mathematics asks for those it has."""
-    text = code.source.identity
-    sizes = {name: np.dtype(DTYPE_BY_NAME[kind]).itemsize for name, kind in re.findall(r"(\w+u) = scratch_(\w+)\(", text)}
-    loaded = re.findall(r"copy_vector\((?:at\()?(\w+u)\b[^\n]* (\d+)\)$", text, re.MULTILINE)
-    stored = re.findall(r"copy_vector\(at\(\w+, [^\n]*\), (?:at\()?(\w+u)\b[^\n]* (\d+)\)$", text, re.MULTILINE)
-    for access, vectors in (("ld", loaded), ("st", stored)):
-        whole = any(sizes.get(name, 0) * int(count) == VECTOR_BYTES for name, count in vectors)
-        used = re.search(rf"\b{access}\.global", code.ptx)  # an op with a constant result reads nothing
-        if whole and used and not re.search(rf"\b{access}\.global[.\w]*\.v[248]\.", code.ptx):
-            yield f"no vector {access}"
-    asked, found = len(re.findall(r"call [^@]*@llvm\.fma\.", code.llvm)), len(re.findall(r"\bfma\.\w+\.", code.ptx))
-    if found > asked:
-        yield f"{found} fused multiply-adds, {asked} of them asked for"
-
-
-def assembled(kernels: list[Collected]) -> int:
+def report(kernels: list[Collected], jobs: int, results: Results) -> int:
     """Compile and assemble all kernels, and print what they need; gives how many have faults."""
     faults = 0
-    codes: list[CudaCode] = []
-    seconds: list[float] = []
-    compiled_for: Capability | None = None
     for architecture, capability in ARCHITECTURES.items():
-        if compiled_for != capability:
-            codes, seconds, compiled_for = [], [], capability
-            for kernel in kernels:
-                start = time.perf_counter()
-                codes.append(compile_source(kernel.source, kernel.entry, capability, kernel.functions))
-                seconds.append(time.perf_counter() - start)
-        usage = [u for k in range(0, len(codes), BATCH) for u in assemble(codes[k : k + BATCH], architecture)]
-        for kernel, used in zip(kernels, usage, strict=True):
-            if used.spilled or used.local:
-                faults += 1
-            if used.spilled or used.local or used.registers > MAX_REGISTERS:
-                print(f"  {architecture} {kernel.origin} {kernel.entry}: {used}")
-        for kernel, code in zip(kernels, codes, strict=True):
-            for fault in faults_of_text(code):
-                faults += 1
-                print(f"  {architecture} {kernel.origin} {kernel.entry}: {fault}")
+        codes = compiled(kernels, capability, jobs, results)
+        usage, different = assembled(codes, architecture, jobs, results)
+        for kernel, code, used in zip(kernels, codes, usage, strict=True):
+            found = [*code.faults, *([str(used)] if used.spilled or used.local else [])]
+            faults += len(found)
+            if used.registers > MAX_REGISTERS:
+                found.append(str(used))
+            for text in dict.fromkeys(found):
+                print(f"  {architecture} {kernel.origin} {kernel.entry}: {text}")
         wide = sum(".v4" in code.ptx or ".v2" in code.ptx for code in codes)
-        most = max(usage, key=lambda u: u.registers).registers
-        times, alone = 1e3 * np.array(seconds), sum(u.blocks == 1 for u in usage)
-        spills, local = sum(u.spilled > 0 for u in usage), sum(u.local > 0 for u in usage)
+        most, alone = max(used.registers for used in usage), sum(used.blocks == 1 for used in usage)
+        spills, local = sum(used.spilled > 0 for used in usage), sum(used.local > 0 for used in usage)
         print(
-            f"{architecture}: {len(usage)} kernels, {wide} with vectors, {spills} spill, {local} use local memory, at most "
-            f"{most} registers, {alone} that registers leave one block; "
-            f"compile {np.median(times):.0f} ms median, {times.max():.0f} ms longest"
+            f"{architecture}: {len(usage)} kernels, {different} different but for numbers, {wide} with vectors, {spills} spill, "
+            f"{local} use local memory, at most {most} registers, {alone} that registers leave one block",
+            flush=True,
         )
     return faults
 
@@ -202,20 +170,32 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="assemble every so manieth kernel only")
     parser.add_argument("--quick", action="store_true", help="the workloads at their small sizes")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="the kernels of these tests, and no others")
+    parser.add_argument("--jobs", "-j", type=int, default=2, help="processes")
+    parser.add_argument("--cache", default=".cuda_kernels", help="folder of what is known from earlier runs")
+    parser.add_argument("--known", action="store_true", help="with --tests: only what earlier runs have collected")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    target = Collector()
-    counts, failures = programs_of_tests(options, target) if options.tests else programs(options, target)
+    results = Results(Path(options.cache))
+    if options.tests:
+        kernels, counts, failures = kernels_of_tests(options, results)
+    else:
+        target = Collector()
+        counts, failures = programs(options, target)
+        kernels = target.kernels
     for failure in failures:
         print("FAILED", failure)
-    faults = assembled(target.kernels[:: options.every])
+    faults = report(kernels[:: options.every], options.jobs, results)
     print(", ".join(f"{count} {name}s" for name, count in counts.items()), f"and {len(failures) + faults} failures")
     return int(bool(failures or faults))
 
 
-def programs_of_tests(options: argparse.Namespace, target: Collector) -> tuple[dict[str, int], list[str]]:
-    count, failures = run_tests(options.tests, target)
-    return {"program": count}, failures
+def kernels_of_tests(options: argparse.Namespace, results: Results) -> tuple[list[Collected], dict[str, int], list[str]]:
+    """The kernels of tests, the counts of files and programs, and what the CUDA target refused."""
+    found = suite_kernels(options.tests, ARCHITECTURES.values(), options.jobs, results, run=not options.known)
+    if found.unfinished:
+        print(f"{found.unfinished} of {found.files} test files have not run yet")
+    counts = {"test file": found.files - found.unfinished, "program": found.programs}
+    return found.kernels, counts, [f"{count} graphs of the tests: {why}" for why, count in found.refused.items()]
 
 
 def programs(options: argparse.Namespace, target: Collector) -> tuple[dict[str, int], list[str]]:

@@ -22,6 +22,7 @@ from jitgrad.ops.indexing import PUT_SLICE
 from jitgrad.ops.integers import EXPONENT, GCD
 from jitgrad.ops.inverses import DETERMINANT, INVERSE, PSEUDO_INVERSE, SLOGDET
 from jitgrad.ops.joining import CONCAT
+from jitgrad.ops.labels import CHECK_CLASSES
 from jitgrad.ops.matrix_exponential import MATRIX_EXP
 from jitgrad.ops.movement import (
     BROADCAST_TO,
@@ -34,7 +35,6 @@ from jitgrad.ops.movement import (
     broadcast_to,
     reshape,
 )
-from jitgrad.ops.neural import CHECK_CLASSES
 from jitgrad.ops.placement import MOVE
 
 # The result(s) of an op for all examples, along axis 0; NotImplemented where it can only be applied to one example after

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,7 @@ class EagerInterpreter(Untraced):
         check_numbers(op, operands, avals, attrs)
         result = (run_eagerly if device is None else device.apply)(op, arrays, avals, attrs)
         if op.multiple:
-            return tuple(Tensor(r) for r in result)
+            return _results(op, result, avals, attrs)
         if op.moves:
             return Tensor(result, avals[0])
         shares = np.may_share_memory if device is None else _is_view
@@ -136,6 +136,15 @@ class EagerInterpreter(Untraced):
             f"{what}: this tensor {tensor.aval} was made while @jit or vmap traced a function and has no data. It escaped from "
             "the trace through a global, an attribute or a list; return it from the function instead."
         )
+
+
+def _results(op: OpDef, arrays: Sequence[Any], avals: Sequence[Aval], attrs: Mapping[str, Any]) -> tuple[Tensor, ...]:
+    """Tensors of several results: weak where a trace has weak ones, as the numbers of a schedule."""
+    if not op.weak_results:
+        return tuple(map(Tensor, arrays))
+    expected = op.abstract(avals, attrs)
+    assert isinstance(expected, tuple)
+    return tuple([Tensor(x, aval if aval.weak else None) for x, aval in zip(arrays, expected, strict=True)])
 
 
 current_interpreter.eager = EagerInterpreter()

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitgrad.backends.base import Target
 from jitgrad.compiler.gc_paused import gc_paused
-from jitgrad.compiler.input_source import SourceKind
+from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.pipeline import Watcher, ignore
 from jitgrad.core.device_array import DeviceArray
@@ -82,6 +82,7 @@ class Executable:
         self.op: ProgramOp = ProgramOp(traced.graph, *flows, target, count, traced.written, unfused, traced.broken)
         self.program: Program = self.op.forward if traced.differentiable else self._compile(count, watch, unfused)
         self.program.state_on_host = self._state_on_host()
+        self.program.inputs_on_host = [k for k, s in enumerate(traced.sources) if _is_tensor_on_host(s)]
         if not traced.differentiable:
             returned = {output for r in traced.results for output in (r.output, r.base) if output is not None}
             self.program.returned = sorted(returned)
@@ -143,8 +144,7 @@ class Executable:
 
     def _state_on_host(self) -> tuple[int, ...]:
         """Outputs that are new data of outside tensors on the host."""
-        effects = [e for e in self.traced.effects_of(EffectKind.DATA) if e.target.kind is SourceKind.TENSOR]
-        on_host = [e for e in effects if isinstance(e.target.key._data, np.ndarray)]
+        on_host = [e for e in self.traced.effects_of(EffectKind.DATA) if _is_tensor_on_host(e.target)]
         return tuple([e.output for e in on_host if e.output is not None])
 
     def _written_back(self) -> dict[int, int]:
@@ -224,3 +224,8 @@ class Executable:
         call = CallState((), preserve=True, inputs=list(operands))
         interpret(self.plan.execution, call)
         return call.outputs
+
+
+def _is_tensor_on_host(source: InputSource) -> bool:
+    """Whether ``source`` is an outside tensor whose data is on the host; a guard sees to it that it stays there."""
+    return source.kind is SourceKind.TENSOR and isinstance(source.key._data, np.ndarray)

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Shape, normalize_axis
+from jitgrad.core.aval import Aval, Shape, normalize_axis
 from jitgrad.core.context import current_interpreter
+from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shown
+from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype, divide
 from jitgrad.ops.comparison import equal, greater_equal, less, logical_and, not_equal, where
@@ -17,6 +19,7 @@ from jitgrad.ops.complex_parts import refuse_complex
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.indexing import take, take_along_axis
 from jitgrad.ops.movement import expand_dims, reshape, squeeze
+from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import mean
 from jitgrad.ops.reduce import sum as sum_
@@ -41,7 +44,8 @@ def reduced(what: str, losses: Tensor, reduction: Reduction) -> Tensor:
 def class_axis(what: str, scores: Tensor, target: Tensor, axis: int | None, ignore_index: int) -> tuple[int, bool]:
     """The axis of the classes of ``scores``, and whether all labels are known to be classes, none of them ignored.
 
-    Raises unless ``target`` has labels for the scores, which are seen if not traced.
+    Raises unless ``target`` has labels for the scores, which are seen if not traced. On a device a wrong label is an
+    IndexError when a value is read.
     """
     if not scores.ndim:
         raise ShapeError(f"{what}: scores {scores.aval} have no class axis")
@@ -57,9 +61,11 @@ def class_axis(what: str, scores: Tensor, target: Tensor, axis: int | None, igno
     if current_interpreter.get().tracing:
         return k, False
     classes = scores.shape[k]
+    if type(target._data) is DeviceArray:
+        apply(CHECK_CLASSES, where(equal(target, ignore_index), 0, target), count=classes)
+        return k, False
     inside = _check_labels(what, target.concrete(what), classes, ignore_index)
-    on_host = type(scores._data) is np.ndarray and type(target._data) is np.ndarray
-    return k, inside and on_host and not 0 <= ignore_index < classes
+    return k, inside and type(scores._data) is np.ndarray and type(target._data) is np.ndarray and not 0 <= ignore_index < classes
 
 
 @lru_cache(maxsize=1024)
@@ -72,6 +78,36 @@ def _classes(what: str, scores: Shape, axis: int | None) -> tuple[int, Shape]:
 def in_range(integers: np.ndarray[Any, Any], count: int) -> bool:
     """Whether all ``integers`` are in [0, count). Negative ones are large ones without a sign, so one look at them suffices."""
     return not integers.size or bool(np.maximum.reduce(integers.view(_UNSIGNED[integers.itemsize]), axis=None) < count)
+
+
+def is_unseen(x: Tensor) -> bool:
+    """Whether the host does not look at the numbers of ``x``: they are traced, or on a device, for which it would wait."""
+    return current_interpreter.get().tracing or type(x._data) is DeviceArray
+
+
+def check_range(what: str, values: np.ndarray[Any, Any], count: int) -> None:
+    """Raise IndexingError unless all ``values`` are in [0, count)."""
+    if in_range(values, count):
+        return
+    low, high = int(np.minimum.reduce(values, None)), int(np.maximum.reduce(values, None))
+    if low < 0 or high >= count:
+        raise IndexingError(f"{what}: index {low if low < 0 else high} is not in [0, {count})")
+
+
+def _checked_classes(x: np.ndarray[Any, Any], *, count: int) -> np.ndarray[Any, Any]:
+    check_range("one_hot", x, count)
+    return np.array(x, copy=True)
+
+
+CHECK_CLASSES = define(
+    "check_classes(x, *, count)",
+    kind=Kind.OPAQUE,
+    eager=_checked_classes,
+    abstract=lambda avals, _attrs: Aval(avals[0].shape, avals[0].dtype),
+    vjp=None,
+    domain=("index",),
+    sample_attrs={"count": 100},
+)
 
 
 def _check_labels(what: str, labels: np.ndarray[Any, Any], classes: int, ignore_index: int) -> bool:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, Shape, normalize_axis, normalize_shape
-from jitgrad.core.context import current_interpreter
-from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
-from jitgrad.core.op import Kind, define, define_elementwise
+from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.eager.compositions import composed
 from jitgrad.eager.numpy_errors import quietly
@@ -23,7 +22,7 @@ from jitgrad.ops.creation import asarray, detached, iota
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.indexing import take
 from jitgrad.ops.inplace import assign
-from jitgrad.ops.labels import in_range
+from jitgrad.ops.labels import CHECK_CLASSES, check_range, is_unseen
 from jitgrad.ops.movement import expand_dims, reshape
 from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
@@ -39,7 +38,7 @@ def one_hot(x: Any, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
 
     Raises:
         DtypeError: ``x`` is not of integers.
-        IndexingError: a class is not in [0, num_classes) (in code compiled for CUDA when a value is read).
+        IndexingError: a class is not in [0, num_classes) (on a device an IndexError, when a value is read).
     """
     x = asarray(x)
     if num_classes == -1:
@@ -47,7 +46,7 @@ def one_hot(x: Any, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
         num_classes = int(values.max()) + 1 if values.size else 0
     _check_integers("one_hot", x, num_classes)
     wanted = np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype)
-    if current_interpreter.get().tracing:
+    if is_unseen(x):
         x = apply(CHECK_CLASSES, x, count=num_classes)
     elif type(x._data) is np.ndarray:
         return Tensor(quietly(_ones_at, x._data, num_classes, wanted))
@@ -70,35 +69,11 @@ def _in_classes(x: Tensor, count: int, dtype: Dtype) -> Tensor:
 
 
 def _check_integers(what: str, x: Tensor, count: int) -> None:
-    """Raise unless ``x`` has integers, in [0, count) if it is not traced."""
+    """Raise unless ``x`` has integers, in [0, count) if the host sees them."""
     if x.dtype.kind not in "iu":
         raise DtypeError(f"{what}: expected integers, got {x.aval}")
-    if not current_interpreter.get().tracing:
-        _check_range(what, x.concrete(what), count)
-
-
-def _check_range(what: str, values: np.ndarray, count: int) -> None:
-    if in_range(values, count):
-        return
-    low, high = int(np.minimum.reduce(values, None)), int(np.maximum.reduce(values, None))
-    if low < 0 or high >= count:
-        raise IndexingError(f"{what}: index {low if low < 0 else high} is not in [0, {count})")
-
-
-def _checked_classes(x: np.ndarray, *, count: int) -> np.ndarray:
-    _check_range("one_hot", x, count)
-    return np.array(x, copy=True)
-
-
-CHECK_CLASSES = define(
-    "check_classes(x, *, count)",
-    kind=Kind.OPAQUE,
-    eager=_checked_classes,
-    abstract=lambda avals, _attrs: Aval(avals[0].shape, avals[0].dtype),
-    vjp=None,
-    domain=("index",),
-    sample_attrs={"count": 100},
-)
+    if not is_unseen(x):
+        check_range(what, x.concrete(what), count)
 
 
 def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
@@ -107,13 +82,13 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
     Row ``padding_idx`` (negative: from the end) gets no gradient.
 
     Raises:
-        IndexingError: an index is not in [0, count) (in compiled code an IndexError).
+        IndexingError: an index is not in [0, count) (in compiled code and on a device an IndexError).
     """
     x, weight = asarray(x), asarray(weight)
     if weight.ndim != 2:
         raise ShapeError(f"embedding: weight must be a matrix [count, dim], got {weight.aval}")
     _check_integers("embedding", x, weight.shape[0])
-    if current_interpreter.get().tracing and x.dtype.kind == "i":  # a negative index is one too many, for `take`
+    if is_unseen(x) and x.dtype.kind == "i":  # a negative index is one too many, for `take`
         x = astype(x, np.int64)
         x = where(less(x, 0), weight.shape[0], x)
     rows = take(weight, x, axis=0)

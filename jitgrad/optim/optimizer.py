@@ -196,12 +196,14 @@ class Optimizer:
     def _follow_parameters(self) -> None:
         """Move state to where the parameters are: they may have been moved since it was made.
 
-        That is no part of a step, so a trace does not record it.
+        That is no part of a step, so a trace does not record it. What a schedule sets stays on the host, where its
+        Python code runs: reading it on a device would wait for the device.
         """
         first = self.params[0].device
-        scalars = [group.lr for group in self.param_groups]
-        scalars += [x for group in self.param_groups for x in group.options.values() if isinstance(x, Tensor)]
-        pairs = [(scalar, first) for scalar in scalars]
+        pairs: list[tuple[Tensor, Any]] = []
+        for group in self.param_groups:
+            pairs.append((group.lr, first if group.initial_lr is None else "cpu"))
+            pairs += [(x, "cpu") for x in group.options.values() if isinstance(x, Tensor)]
         for value in self._state.values():
             if isinstance(value, Tensor):
                 pairs.append((value, first))

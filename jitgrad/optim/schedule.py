@@ -158,7 +158,8 @@ def _run(count: Any, *scalars: Any, schedule: Schedule, direct: bool) -> tuple[n
 
 
 def _avals(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> tuple[Aval, ...]:
-    return tuple([Aval((), np.dtype(np.float64)) for _ in avals[1:]])
+    # weak as the scalars are: the optimizer multiplies float32 gradients by them
+    return tuple([Aval((), np.dtype(np.float64), weak=aval.weak) for aval in avals[1:]])
 
 
 # The schedule's Python code runs when the program does, so what it reads needs no guard.
@@ -168,5 +169,6 @@ SCHEDULED = define(
     eager=_run,
     abstract=_avals,
     multiple=True,
+    weak_results=True,
     register=False,
 )

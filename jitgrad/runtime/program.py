@@ -32,6 +32,7 @@ class Program:
 
     Attributes:
         state_on_host: numbers of the outputs that are new data of tensors on the host.
+        inputs_on_host: positions of the inputs that are outside tensors on the host, in every call.
         written_back: numbers of the outputs that a program on a device copies to an input at its end, and of those inputs:
             new data that does not lie there already.
         returned: numbers of the outputs that the caller may keep; others take the place of earlier ones, as gradients do.
@@ -42,6 +43,7 @@ class Program:
         self.plan = plan
         self.target = target
         self.state_on_host: Sequence[int] = ()
+        self.inputs_on_host: Sequence[int] = ()
         self.written_back: Mapping[int, int] = {}
         self.returned: Sequence[int] = range(len(plan.outputs))
         self.new_kernels: int = 0

@@ -194,3 +194,39 @@ def test_counters_modes_and_schedules_within_steps():
         return seen
 
     np.testing.assert_allclose(np.asarray(run("cuda"), float), np.asarray(run("cpu"), float), rtol=1e-3)
+
+
+def test_adam_makes_steps_of_the_rounding_of_gradients_that_are_zero() -> None:
+    """A softmax over keys does not see what all of them have in common, so the bias of keys has no gradient but rounding,
+    which Adam divides by its own size: this bias differs between targets by up to a rate a step, and nothing else does."""
+
+    def train(device: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        jg.manual_seed(0)
+        block, head = nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True), nn.Linear(8, 5)
+        model = nn.ModuleList([block, head]).to(device)
+        optimizer = optim.Adam(model.parameters(), lr=5e-3)
+        x = jg.tensor(np.random.default_rng(0).normal(size=(4, 6, 8)).astype(np.float32), device=device)
+        labels = jg.tensor(np.arange(24) % 5, device=device)
+
+        @jg.jit
+        def step() -> Any:
+            optimizer.zero_grad()
+            loss = jg.cross_entropy(head(block(x)).reshape(-1, 5), labels)
+            loss.backward()
+            optimizer.step()
+            return [p.grad for p in model.parameters()]
+
+        gradients = [g.cpu().numpy() for g in step()]
+        for _ in range(2):
+            step()
+        names = [name for name, _ in model.named_parameters()]
+        return dict(zip(names, gradients, strict=True)), {n: p.detach().cpu().numpy() for n, p in model.named_parameters()}
+
+    (gradients, found), (expected_gradients, expected) = train("cuda"), train("cpu")
+    keys, bias = slice(8, 16), "0.self_attn.in_proj_bias"
+    assert np.abs(expected_gradients[bias][keys]).max() < 1e-6
+    assert np.abs(found[bias] - expected[bias])[keys].max() < 3 * 2 * 5e-3
+    found[bias][keys] = expected[bias][keys]
+    for name in expected:
+        np.testing.assert_allclose(gradients[name], expected_gradients[name], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-4, atol=1e-5)

@@ -17,6 +17,7 @@ from jitgrad.backends.cuda_target.call_table import Address, CallTable, DriverCa
 from jitgrad.backends.cuda_target.device_call import DeviceCall
 from jitgrad.backends.cuda_target.device_code import DeviceCode
 from jitgrad.backends.cuda_target.graphs import MIN_CALLS
+from jitgrad.backends.cuda_target.host_outputs import HostWork, find_host_work
 from jitgrad.backends.cuda_target.indexed import find_access
 from jitgrad.backends.cuda_target.lines import find_lines
 from jitgrad.backends.cuda_target.ordered_copies import ordered_copy
@@ -76,6 +77,12 @@ def device_call(call: LibraryCall) -> DeviceCall | None:
     return next((found for find in finders if (found := find(*arguments)) is not None), None) or find_system(call.step)
 
 
+def _without_kernel(call: LibraryCall) -> bool:
+    if is_empty(call) or gemms_of(call.step, PRODUCTS) is not None or transform_of(call) is not None:
+        return False
+    return device_call(call) is None
+
+
 def is_empty(call: LibraryCall) -> bool:
     """Whether ``call`` has nothing to compute: no result has elements."""
     return not any(place.aval.size for _, place in call.writes)
@@ -108,6 +115,7 @@ class DeviceProgram:
         external: results to allocate before a run, or once for all runs.
         copied: results that a replayed graph writes to memory of the frame; empty if there can be no graph.
         checks_values: whether a kernel may find values wrong.
+        host_work: what the host computes before a run; ``host_values`` is the region of its first result, before others.
     """
 
     def __init__(self, program: Program, device: CudaDevice) -> None:
@@ -120,7 +128,10 @@ class DeviceProgram:
         self.products: int = first + 3
         self.graph: int = first + 4
         self.copies: int = first + 5
-        self.region_count: int = first + 6
+        self.host_values: int = first + 6
+        host = [step for step in program.steps if isinstance(step, LibraryCall) and _without_kernel(step)]
+        self.host_work: HostWork = find_host_work(program, host)
+        self.region_count: int = self.host_values + self.host_work.values
         self.work_bytes: int = 0
         self.copies_bytes: int = 0
         self._plans: list[TransformHandle] = []  # that the calls refer to by their handles
@@ -168,6 +179,8 @@ class DeviceProgram:
             self._add_transform(step, transform)
         elif (launch := device_call(step)) is not None:
             self._add_device_call(step, launch)
+        elif (number := self.host_work.first_result(step)) is not None:
+            self._add_host_results(step, number)
         else:
             self._end_table()
             self.parts.append(step)
@@ -220,6 +233,13 @@ class DeviceProgram:
         function = _code(launch.source, Capability(*self.device.driver.capability)).function(self.device.driver)
         self._launch(function, launch.blocks, launch.threads, [*pointers, *launch.words, *faults, launch.iterations])
 
+    def _add_host_results(self, call: LibraryCall, number: int) -> None:
+        """Copy what the host has computed, from result ``number`` on, to where steps read it: before, others may lie there."""
+        for k, (slot, place) in enumerate(call.writes, self.host_values + number):
+            self._calls.append(
+                call_table.copy_call(self._result(slot, place), Address(k, 0), place.aval.nbytes, Address(self.stream, 0))
+            )
+
     def _add_transform(self, call: LibraryCall, shape: TransformShape) -> None:
         """The calls of cuFFT that compute ``call``, on contiguous operands."""
         (source,) = [self._contiguous(p) for _, p, _, _ in call.reads]
@@ -237,8 +257,9 @@ class DeviceProgram:
         if slot < 0:
             return self._at(place)
         assert place.location is not None
-        plan = self.program.plan
-        returned = any(p.location is not None and p.location.buffer is place.location.buffer for p in plan.outputs)
+        plan, buffer = self.program.plan, place.location.buffer
+        of = {k for k, p in enumerate(plan.outputs) if p.location is not None and p.location.buffer is buffer}
+        returned = not of.isdisjoint(self.program.returned) or not of <= self.host_work.certain
         self.external.append(ExternalResult(slot - len(plan.inputs), place.aval.shape, place.aval.dtype, returned))
         return Address(slot, 0)
 

@@ -12,7 +12,6 @@ from jitgrad.backends.cuda_target.call_table import BoundTable, CallTable
 from jitgrad.backends.cuda_target.device_program import DeviceProgram
 from jitgrad.backends.cuda_target.graphs import Graphs
 from jitgrad.backends.cuda_target.host_inputs import HostInputs
-from jitgrad.backends.cuda_target.host_outputs import host_outputs
 from jitgrad.backends.cuda_target.result_sets import ResultSet, ResultSets
 from jitgrad.compiler.plan import Place
 from jitgrad.core.device_array import DeviceArray, copy_elements, to_host
@@ -53,7 +52,7 @@ class CudaFrame:
         self._slots = struct.Struct(f"{len(code.program.slots)}q")
         self._words = self._bases.data
         self._host_inputs: dict[tuple[int, ...], HostInputs] = {}
-        self._host_outputs = [(output, code.program.plan.outputs[output.number]) for output in host_outputs(code.program)]
+        self._host_outputs = [(f, code.program.plan.outputs[k]) for k, f in code.host_work.outputs]
         specs = list(enumerate(code.program.result_specs))
         self._copied = [(r.number, r.region, device.empty((r.nbytes,), _BYTES)) for r in code.copied]
         copied = {number: memory.address for number, _, memory in self._copied}
@@ -91,7 +90,10 @@ class CudaFrame:
         """
         code = self._code
         self._device.driver.bind()
-        host = self._send(addresses, waiting) if waiting else None
+        hosted = dict(waiting)
+        if code.host_work.calls:
+            code.host_work.add_results(hosted, len(addresses))
+        host = self._send(addresses, hosted) if waiting else None
         for external in code.external:
             kept = self._temporaries.get(external.number)
             results[external.number] = self._device.empty(external.shape, external.dtype) if kept is None else kept
@@ -101,26 +103,30 @@ class CudaFrame:
             self._slots.pack_into(self._words, 0, *addresses, *[0 if a is None else a.address for a in results])
             self._run_parts(len(addresses), results)
         if host is not None:
-            self._update_host(dict(waiting), host, len(addresses), results)
+            self._update_host(hosted, host, len(addresses), results)
         if self._results_on_host:
             results[:] = [to_host(x) for x in results]
 
-    def _send(self, addresses: list[int], waiting: Waiting) -> HostInputs:
-        """Bring ``waiting`` to the device; their places in ``addresses`` are filled in."""
-        positions = tuple([k for k, _ in waiting])
-        arrays = [x for _, x in waiting]
+    def _send(self, addresses: list[int], hosted: dict[int, Any]) -> HostInputs:
+        """Bring inputs on the host, and what the host computed, to the device; ``addresses`` of inputs are filled in."""
+        positions = tuple(hosted)
+        arrays = list(hosted.values())
         host = self._host_inputs.get(positions)
         if host is None:
             host = self._host_inputs[positions] = HostInputs(self._device, positions, arrays)
         host.send(arrays)
+        inputs, first = len(addresses), self._code.host_values
         for k, address in zip(positions, host.addresses, strict=True):
-            addresses[k] = address
+            if k < inputs:
+                addresses[k] = address
+            else:
+                self._bases[first + k - inputs] = address
         return host
 
     def _update_host(self, arrays: dict[int, Any], host: HostInputs, inputs: int, results: list[Any]) -> None:
         """Give the inputs on the host that the program overwrites their new data."""
         possible = [pair for pair in self._host_outputs if arrays.keys() >= set(pair[0].inputs)]
-        computed = [(place, output.compute([arrays[k] for k in output.inputs])) for output, place in possible]
+        computed = [(place, function.compute(arrays)[0]) for function, place in possible]
         written = set()
         for place, array in computed:
             assert place.location is not None

@@ -18,7 +18,7 @@ from jitgrad.backends.cuda_target.device_call import UNSIGNED, CallWriter, Devic
 from jitgrad.core.aval import Aval, dtype_name, real_dtype_of
 from jitgrad.core.op import OpDef
 from jitgrad.device.faults import OUT_OF_BOUNDS
-from jitgrad.ops.neural import CHECK_CLASSES
+from jitgrad.ops.labels import CHECK_CLASSES
 from jitgrad.ops.scattering import SCATTER_EXTREME
 from jitgrad.runtime.library.indexed_access import AccessMode, IndexSpace, SpaceOf, for_each
 from jitgrad.runtime.library.indexed_steps import ACCESSES

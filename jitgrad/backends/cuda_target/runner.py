@@ -48,4 +48,6 @@ class CudaRunner:
             return "cuBLAS"
         if transform_of(call) is not None:
             return "cuFFT"
-        return "a kernel" if device_call(call) is not None else "the host"
+        if device_call(call) is not None:
+            return "a kernel"
+        return "the host" if self.code.host_work.first_result(call) is None else "the host, before the step"
