@@ -320,7 +320,8 @@ if _TYPE_CHECKING:
     from jitgrad.scipy import special as special
     from jitgrad import signal as signal
     from jitgrad.nn.functional import (
-        adaptive_avg_pool1d as adaptive_avg_pool1d, avg_pool1d as avg_pool1d, bilinear as bilinear, channel_shuffle as
+        adaptive_avg_pool1d as adaptive_avg_pool1d, alpha_dropout as alpha_dropout, avg_pool1d as avg_pool1d, bilinear as
+        bilinear, feature_alpha_dropout as feature_alpha_dropout, rrelu as rrelu, channel_shuffle as
         channel_shuffle, conv1d as conv1d, conv3d as conv3d, conv_transpose1d as conv_transpose1d, conv_transpose2d as
         conv_transpose2d, conv_transpose3d as conv_transpose3d, cosine_similarity as cosine_similarity, hardshrink as
         hardshrink, max_pool1d as max_pool1d, max_pool3d as max_pool3d, pairwise_distance as pairwise_distance, pdist

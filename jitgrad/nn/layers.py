@@ -194,6 +194,12 @@ class AlphaDropout(Dropout):
     drop: Callable[..., Tensor] = staticmethod(functional.alpha_dropout)
 
 
+class FeatureAlphaDropout(Dropout):
+    """:class:`AlphaDropout` of whole channels of [n, channels, ...]."""
+
+    drop: Callable[..., Tensor] = staticmethod(functional.feature_alpha_dropout)
+
+
 class CosineSimilarity(Module):
     """The cosine of the angle between vectors along ``dim``."""
 

@@ -28,9 +28,9 @@ _FUNCTIONS_OF: Mapping[str, str] = {  # module -> its public functions
     "jitgrad.jit.load_ejected": "load_ejected",
     "jitgrad.runtime.executor.thread_pool": "get_num_threads set_flush_denormal set_num_threads",
     "jitgrad.signal.torch_windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
-    "jitgrad.nn.functional": "adaptive_avg_pool1d avg_pool1d bilinear channel_shuffle conv1d conv3d conv_transpose1d "
-    "conv_transpose2d conv_transpose3d cosine_similarity hardshrink max_pool1d max_pool3d pairwise_distance pdist "
-    "pixel_shuffle pixel_unshuffle threshold",
+    "jitgrad.nn.functional": "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear channel_shuffle conv1d conv3d "
+    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity feature_alpha_dropout hardshrink max_pool1d "
+    "max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle rrelu threshold",
     "jitgrad.numpy.torch_calculus": "cumulative_trapezoid gradient",
     "jitgrad.numpy.torch_histograms": "histc histogram histogramdd",
     "jitgrad.ops.bessel": "i0",

@@ -70,6 +70,23 @@ def interpolate(
     return out
 
 
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """:func:`interpolate`, by torch's first name for it."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """:func:`interpolate` to the nearest element."""
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """:func:`interpolate` of images in mode "bilinear"; corners stay at corners."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
 def _amounts(x: Tensor, size: Any, scale_factor: Any, mode: str) -> tuple[Any, ...]:
     """The size, or the factor, for each axis after the channels, if the arguments fit ``x``."""
     axes = x.ndim - 2

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad import nn
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.nn import functional as F
 from tests.agreement import assert_same_as_torch
@@ -158,6 +159,44 @@ def test_alpha_dropout_keeps_mean_and_variance():
     assert abs(y.mean()) < 0.02 and abs(y.var() - 1) < 0.02
     assert F.alpha_dropout(x, 0.3) is x
     assert F.alpha_dropout(x, 1.0, training=True).abs().max().item() == 0.0
+
+
+def test_feature_alpha_dropout_of_channels():
+    x = jg.randn(200, 300, 3, 2, generator=jg.Generator(1))
+    y = F.feature_alpha_dropout(x, 0.3, training=True, generator=jg.Generator(0)).numpy()
+    lost = (y == y[..., :1, :1]).all(axis=(2, 3))
+
+    assert 0.28 < lost.mean() < 0.32 and abs(y.mean()) < 0.02 and abs(y.var() - 1) < 0.02
+    assert nn.FeatureAlphaDropout(0.5).eval()(x) is x
+    with pytest.raises(ShapeError, match=r"expected \[n, channels, ...\], got f32\[3\]"):
+        F.feature_alpha_dropout(jg.ones(3), training=True)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_rrelu_draws_a_slope_per_element(compiled: bool):
+    x = jg.tensor([-1.0, -2.0, 1.0, 3.0] * 500, requires_grad=True)
+
+    def run(x: Any) -> Any:
+        y = F.rrelu(x, 0.1, 0.4, training=True)
+        return y, jg.grad(lambda x: F.rrelu(x, 0.1, 0.3).sum())(x)
+
+    y, mean_slope = (jg.jit(run, backend="python") if compiled else run)(x)
+    y.sum().backward()
+    given = x.detach().numpy()
+    slopes = (y.detach().numpy() / given)[given < 0]
+    assert slopes.min() >= 0.1 and slopes.max() < 0.4 + 1e-6 and 0.24 < slopes.mean() < 0.26 and slopes.std() > 0.08
+    np.testing.assert_allclose(x.grad.numpy()[given < 0], slopes, rtol=1e-6)
+    np.testing.assert_allclose(mean_slope.numpy()[:4], [0.2, 0.2, 1.0, 1.0], rtol=1e-6)
+
+
+def test_rrelu_of_a_module_in_place_and_in_evaluation():
+    x = jg.tensor([-1.0, 2.0])
+
+    assert nn.RReLU(0.2, 0.4, inplace=True).eval()(x) is x
+    np.testing.assert_allclose(x.numpy(), [-0.3, 2.0], rtol=1e-6)
+    assert jg.rrelu(jg.tensor([-24.0])).tolist() == [-5.5]
+    with pytest.raises(ArgumentError, match=r"lower=0\.5 above upper=0\.1"):
+        F.rrelu(x, 0.5, 0.1)
 
 
 def test_ctc_of_all_labels_in_a_vector_and_of_one_sequence():
