@@ -177,7 +177,8 @@ from jitgrad.numpy.array_api import (
     unique_inverse as unique_inverse, unique_values as unique_values,
 )
 from jitgrad.numpy.linalg import (
-    cholesky as cholesky, det as det, inv as _inv, matrix_exp as matrix_exp, matrix_power as matrix_power, pinv as _pinv,
+    cholesky as cholesky, det as det, householder_product as _householder_product, inv as _inv,
+    matrix_exp as matrix_exp, matrix_power as matrix_power, pinv as _pinv,
     slogdet as slogdet,
 )
 from jitgrad.numpy.elementwise import conj as conj, imag as imag, isreal as isreal, real as real
@@ -264,6 +265,7 @@ vander: _Callable[..., Tensor] = _SHARED["vander"]
 tensor_split: _Callable[..., list[Tensor]] = array_split
 broadcast_tensors = broadcast_arrays
 inverse = _inv
+orgqr = _householder_product
 ger = outer
 fft = _torch_fft
 pinverse = _pinv
@@ -328,6 +330,11 @@ if _TYPE_CHECKING:
         as pdist, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle, threshold as threshold,
     )
     from jitgrad.numpy.torch_calculus import cumulative_trapezoid as cumulative_trapezoid, gradient as gradient
+    from jitgrad.numpy.factors import lu_unpack as lu_unpack, ormqr as ormqr
+    from jitgrad.numpy.torch_linalg import (
+        geqrf as geqrf, lu as lu, lu_solve as lu_solve, pca_lowrank as pca_lowrank, qr as qr, svd as svd, svd_lowrank as
+        svd_lowrank, triangular_solve as triangular_solve,
+    )
     from jitgrad.numpy.torch_histograms import histc as histc, histogram as histogram, histogramdd as histogramdd
     from jitgrad.ops.bessel import i0 as i0
     from jitgrad.ops.torch_copies import (

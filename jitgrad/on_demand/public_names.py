@@ -32,6 +32,8 @@ _FUNCTIONS_OF: Mapping[str, str] = {  # module -> its public functions
     "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity feature_alpha_dropout hardshrink max_pool1d "
     "max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle rrelu threshold",
     "jitgrad.numpy.torch_calculus": "cumulative_trapezoid gradient",
+    "jitgrad.numpy.factors": "lu_unpack ormqr",
+    "jitgrad.numpy.torch_linalg": "geqrf lu lu_solve pca_lowrank qr svd svd_lowrank triangular_solve",
     "jitgrad.numpy.torch_histograms": "histc histogram histogramdd",
     "jitgrad.ops.bessel": "i0",
     "jitgrad.ops.torch_copies": "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy "
@@ -47,8 +49,8 @@ PUBLIC_FUNCTIONS: Mapping[str, str] = {
 }
 # those of them that are methods of Tensor as well, with the tensor as first argument; and of these, those with x.name_()
 _METHODS = (
-    "as_strided_scatter histc histogram i0 index_reduce istft mode msort narrow_copy nonzero_static put renorm split_with_sizes "
-    "stft unsafe_split"
+    "as_strided_scatter geqrf histc histogram i0 index_reduce istft mode msort lu lu_solve narrow_copy nonzero_static ormqr put "
+    "qr renorm split_with_sizes stft svd triangular_solve unsafe_split"
 )
 _IN_PLACE = "i0 index_reduce put renorm"
 
