@@ -65,8 +65,8 @@ from jitgrad.nn.pooling import (
     AdaptiveMaxPool2d as AdaptiveMaxPool2d, AdaptiveMaxPool3d as AdaptiveMaxPool3d, AvgPool1d as AvgPool1d,
     AvgPool2d as AvgPool2d, AvgPool3d as AvgPool3d, LPPool1d as LPPool1d, LPPool2d as LPPool2d,
     MaxPool1d as MaxPool1d, MaxPool2d as MaxPool2d, MaxPool3d as MaxPool3d, MaxUnpool1d as MaxUnpool1d,
-    MaxUnpool2d as MaxUnpool2d, Upsample as Upsample, UpsamplingBilinear2d as UpsamplingBilinear2d,
-    UpsamplingNearest2d as UpsamplingNearest2d,
+    MaxUnpool2d as MaxUnpool2d, MaxUnpool3d as MaxUnpool3d, Upsample as Upsample,
+    UpsamplingBilinear2d as UpsamplingBilinear2d, UpsamplingNearest2d as UpsamplingNearest2d,
 )
 from jitgrad.nn.recurrent import GRUCell as GRUCell, LSTMCell as LSTMCell, RNNCell as RNNCell
 from jitgrad.nn.sequences import GRU as GRU, LSTM as LSTM, RNN as RNN

@@ -1,5 +1,6 @@
 """torch's functions that change their first argument in place: the methods of these names, as functions."""
 
+# ruff: noqa: PLC0414 - names imported as themselves are public here, too
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,6 +8,8 @@ from typing import Any, TypeAlias
 
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.inplace import fill_ as fill_
+from jitgrad.ops.inplace import zero_ as zero_
 
 InPlace: TypeAlias = Callable[..., Tensor]
 
@@ -52,7 +55,6 @@ erfc_: InPlace = _function("erfc_")
 exp2_: InPlace = _function("exp2_")
 exp_: InPlace = _function("exp_")
 expm1_: InPlace = _function("expm1_")
-fill_: InPlace = _function("fill_")
 fix_: InPlace = _function("fix_")
 floor_: InPlace = _function("floor_")
 frac_: InPlace = _function("frac_")
@@ -86,4 +88,3 @@ tan_: InPlace = _function("tan_")
 tanh_: InPlace = _function("tanh_")
 trunc_: InPlace = _function("trunc_")
 xlogy_: InPlace = _function("xlogy_")
-zero_: InPlace = _function("zero_")

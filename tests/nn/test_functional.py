@@ -26,6 +26,7 @@ WITH_EMPTY_ROW = MASK & (np.arange(5) != 2)[:, None]
 SCORES, CLASSES = RNG.normal(size=(3, 4, 2)), np.array([[0, 3], [-100, 1], [2, 2]])
 MAPS, W3 = RNG.normal(size=(2, 2, 3)), RNG.normal(size=(3, 4, 4))
 GRID, MODES = RNG.uniform(-1.6, 1.6, (2, 3, 5, 2)), ("zeros", "border", "reflection")
+VOL, GRID3 = RNG.normal(size=(2, 4, 4, 5, 6)), RNG.uniform(-1.4, 1.4, (2, 2, 3, 2, 3))
 G = X + np.where(np.abs(X) < 0.1, 0.2, 0.0)  # no point at a kink
 
 SAME: dict[str, tuple[Any, ...]] = {
@@ -68,15 +69,28 @@ SAME: dict[str, tuple[Any, ...]] = {
         lambda f, x, g: [f.grid_sample(x, g, padding_mode=p, align_corners=a) for p in MODES for a in (False, True)], IMG, GRID
     ),
     "grid_sample_nearest": (lambda f, x, g: [f.grid_sample(x, g.detach(), "nearest", p) for p in MODES], IMG, GRID),
+    "grid_sample_cubic": (
+        lambda f, x, g: [f.grid_sample(x, g, "bicubic", p, a) for p in MODES for a in (False, True)], IMG, GRID
+    ),
+    "grid_sample_volumes": (
+        lambda f, x, g: [f.grid_sample(x, g, k, p) for p in MODES for k in ("bilinear", "nearest")], VOL, GRID3
+    ),
     "affine_grid": (lambda f, t: (f.affine_grid(t, (2, 4, 5, 6)), f.affine_grid(t, (2, 1, 3, 1), True)), MAPS),
     "unfold": (lambda f, x: (f.unfold(x, 2), f.unfold(x, (3, 2), (1, 2), (1, 0), (2, 1)), f.unfold(x[0], 3)), IMG),
     "fold": (lambda f, x: (f.fold(x, (4, 3), 2, 1, 0, 1), f.fold(x[0], (4, 3), (2, 2))), RNG.normal(size=(2, 12, 6))),
     "max_unpool": (lambda f, x: f.max_unpool2d(*f.max_pool2d(x, 2, return_indices=True), 2, output_size=(7, 6)), IMG),
     "max_unpool1d": (lambda f, x: f.max_unpool1d(*f.max_pool1d(x, 2, return_indices=True), 2, output_size=(9,)), SEQ),
+    "max_unpool3d": (
+        lambda f, x: f.max_unpool3d(*f.max_pool3d(x, 2, (2, 2, 3), return_indices=True), 2, (2, 2, 3), output_size=x.shape), VOL
+    ),
     "lp_pool": (lambda f, x: (f.lp_pool2d(x**2, 3.0, (2, 3), 2), f.lp_pool1d(x[0] ** 2 + 0.1, 1.5, 2)), IMG),
     "shuffles": (lambda f, x: (f.channel_shuffle(x, 2), f.pixel_unshuffle(x[:, :, :6], 2), f.local_response_norm(x, 2)), IMG),
     "bilinear_map": (lambda f, x, y, w, b: (f.bilinear(x, y, w, b), f.bilinear(x[0], y[0], w)), X, Y, W3, C4[:3]),
     "embedding_bag": (lambda f, i, w: [f.embedding_bag(i[None], w, mode=m, padding_idx=3) for m in ("sum", "mean")], LABELS, X),
+    "embedding_bag_max": (
+        lambda f, i, o, w: [f.embedding_bag(i, w, o, mode="max", include_last_offset=x) for x in (False, True)],
+        LABELS, np.array([0, 2, 2, 5]), X,
+    ),
     "pdist": (lambda f, x: (f.pdist(x), f.pdist(x, 1.0)), X),
     "pad": (lambda f, x: (f.pad(x, (1, 2)), f.pad(x, (1, 0, 2, 1), "constant", 3.0), f.pad(x, (-1, 2, 0, -2))), IMG),
     "pad_modes": (lambda f, x: [f.pad(x, (1, 2, 2, 1), mode=k) for k in ("reflect", "replicate", "circular")], IMG),
@@ -255,7 +269,7 @@ def test_attention_drops_weights():
     assert not np.allclose(dropped.numpy(), F.scaled_dot_product_attention(q, q, q).numpy())
 
 
-NEW = ["bicubic", "grid_sample", "unfold", "fold", "max_unpool", "lp_pool", "shuffles", "embedding_bag"]
+NEW = ["bicubic", "grid_sample", "unfold", "fold", "max_unpool", "lp_pool", "shuffles", "embedding_bag", "max_unpool3d"]
 
 
 @pytest.mark.parametrize("name", ["max_pool2d_indices", "avg_pool2d_ceil", "conv_transpose2d", "attention_mask", "pad", *NEW])
@@ -280,7 +294,10 @@ def test_compiled(name: str):
         (lambda: F.interpolate(IMG), ArgumentError, "size and scale_factor"),
         (lambda: F.interpolate(IMG, 3, mode="linear"), ArgumentError, "a mode for it"),
         (lambda: F.conv3d(IMG, W2), ShapeError, "do not fit together"),
-        (lambda: F.max_pool3d(IMG, 2, return_indices=True), ArgumentError, "return_indices is not supported"),
+        (lambda: F.grid_sample(VOL, GRID3, "bicubic"), ArgumentError, r"of f64\[2,4,4,5,6\]: mode 'bicubic'"),
+        (lambda: F.multi_head_attention_forward(
+            X, X, X, 5, 1, None, None, None, None, False, 0.0, None, None), ArgumentError, "for 1 heads of 5 features"),
+        (lambda: F.max_unpool3d(VOL, VOL, 2, output_size=(40, 2, 2)), ArgumentError, "near"),
         (lambda: F.avg_pool3d(SEQ, 2), ShapeError, r"\[n, channels, d, h, w\]"),
         (lambda: F.fold(SEQ, (5, 5), 2), ShapeError, "windows"),
         (lambda: F.grid_sample(IMG, X), ShapeError, "expected"),
