@@ -177,7 +177,8 @@ from jitgrad.numpy.array_api import (
     unique_inverse as unique_inverse, unique_values as unique_values,
 )
 from jitgrad.numpy.linalg import (
-    cholesky as cholesky, det as det, inv as _inv, matrix_exp as matrix_exp, matrix_power as matrix_power, pinv as _pinv,
+    cholesky as cholesky, det as det, householder_product as _householder_product, inv as _inv,
+    matrix_exp as matrix_exp, matrix_power as matrix_power, pinv as _pinv,
     slogdet as slogdet,
 )
 from jitgrad.numpy.elementwise import conj as conj, imag as imag, isreal as isreal, real as real
@@ -264,6 +265,7 @@ vander: _Callable[..., Tensor] = _SHARED["vander"]
 tensor_split: _Callable[..., list[Tensor]] = array_split
 broadcast_tensors = broadcast_arrays
 inverse = _inv
+orgqr = _householder_product
 ger = outer
 fft = _torch_fft
 pinverse = _pinv
@@ -320,15 +322,23 @@ if _TYPE_CHECKING:
     from jitgrad.scipy import special as special
     from jitgrad import signal as signal
     from jitgrad.nn.functional import (
-        adaptive_avg_pool1d as adaptive_avg_pool1d, avg_pool1d as avg_pool1d, bilinear as bilinear, channel_shuffle as
+        adaptive_avg_pool1d as adaptive_avg_pool1d, alpha_dropout as alpha_dropout, avg_pool1d as avg_pool1d, bilinear as
+        bilinear, feature_alpha_dropout as feature_alpha_dropout, rrelu as rrelu, channel_shuffle as
         channel_shuffle, conv1d as conv1d, conv3d as conv3d, conv_transpose1d as conv_transpose1d, conv_transpose2d as
         conv_transpose2d, conv_transpose3d as conv_transpose3d, cosine_similarity as cosine_similarity, hardshrink as
         hardshrink, max_pool1d as max_pool1d, max_pool3d as max_pool3d, pairwise_distance as pairwise_distance, pdist
         as pdist, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle, threshold as threshold,
     )
     from jitgrad.numpy.torch_calculus import cumulative_trapezoid as cumulative_trapezoid, gradient as gradient
+    from jitgrad.numpy.factors import lu_unpack as lu_unpack, ormqr as ormqr
+    from jitgrad.numpy.torch_linalg import (
+        geqrf as geqrf, lu as lu, lu_solve as lu_solve, pca_lowrank as pca_lowrank, qr as qr, svd as svd, svd_lowrank as
+        svd_lowrank, triangular_solve as triangular_solve,
+    )
     from jitgrad.numpy.torch_histograms import histc as histc, histogram as histogram, histogramdd as histogramdd
     from jitgrad.ops.bessel import i0 as i0
+    from jitgrad.ops.gamma import igamma as igamma, igammac as igammac
+    from jitgrad.scipy.special.factorials import mvlgamma as mvlgamma
     from jitgrad.ops.torch_copies import (
         alias_copy as alias_copy, as_strided_copy as as_strided_copy, detach_copy as detach_copy, diagonal_copy as
         diagonal_copy, expand_copy as expand_copy, narrow_copy as narrow_copy, permute_copy as permute_copy,
@@ -340,6 +350,20 @@ if _TYPE_CHECKING:
     from jitgrad.ops.torch_creation import (
         empty_permuted as empty_permuted, empty_strided as empty_strided, frombuffer as frombuffer, scalar_tensor as
         scalar_tensor,
+    )
+    from jitgrad.ops.torch_in_place import (
+        abs_ as abs_, acos_ as acos_, acosh_ as acosh_, addmv_ as addmv_, arccos_ as arccos_, arccosh_ as arccosh_,
+        arcsin_ as arcsin_, arcsinh_ as arcsinh_, arctan_ as arctan_, arctanh_ as arctanh_, asin_ as asin_,
+        asinh_ as asinh_, atan_ as atan_, atanh_ as atanh_, ceil_ as ceil_, celu_ as celu_, clamp_ as clamp_,
+        clamp_max_ as clamp_max_, clamp_min_ as clamp_min_, clip_ as clip_, cos_ as cos_, cosh_ as cosh_,
+        deg2rad_ as deg2rad_, detach_ as detach_, erf_ as erf_, erfc_ as erfc_, exp2_ as exp2_, exp_ as exp_,
+        expm1_ as expm1_, fill_ as fill_, fix_ as fix_, floor_ as floor_, frac_ as frac_, gcd_ as gcd_, i0_ as i0_,
+        index_put_ as index_put_, lcm_ as lcm_, ldexp_ as ldexp_, log10_ as log10_, log1p_ as log1p_, log2_ as log2_,
+        log_ as log_, logit_ as logit_, nan_to_num_ as nan_to_num_, neg_ as neg_, negative_ as negative_,
+        rad2deg_ as rad2deg_, reciprocal_ as reciprocal_, relu_ as relu_, resize_as_ as resize_as_, round_ as round_,
+        rsqrt_ as rsqrt_, selu_ as selu_, sigmoid_ as sigmoid_, sin_ as sin_, sinc_ as sinc_, sinh_ as sinh_,
+        sqrt_ as sqrt_, square_ as square_, tan_ as tan_, tanh_ as tanh_, trunc_ as trunc_, xlogy_ as xlogy_,
+        zero_ as zero_,
     )
     from jitgrad.ops.torch_selections import (
         as_strided_scatter as as_strided_scatter, constant_pad_nd as constant_pad_nd, index_reduce as index_reduce,

@@ -14,7 +14,7 @@ from jitgrad.core.op import Kind, OpDef
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.convolution import FOLD, UNFOLD
 from jitgrad.ops.creation import COPY, FULL
-from jitgrad.ops.decompositions import CHOLESKY, EIG, EIGH, QR, SVD
+from jitgrad.ops.decompositions import CHOLESKY, EIG, EIGH, FAILING_MINOR, QR, REFLECTIONS, SVD
 from jitgrad.ops.factors import LU_FACTORS, SLOGDET_BY_FACTORS
 from jitgrad.ops.fourier import TRANSFORMS
 from jitgrad.ops.identity import UPDATED
@@ -23,6 +23,7 @@ from jitgrad.ops.integers import EXPONENT, GCD
 from jitgrad.ops.inverses import DETERMINANT, INVERSE, PSEUDO_INVERSE, SLOGDET
 from jitgrad.ops.joining import CONCAT
 from jitgrad.ops.labels import CHECK_CLASSES
+from jitgrad.ops.lu import LU, ROW_ORDER
 from jitgrad.ops.matrix_exponential import MATRIX_EXP
 from jitgrad.ops.movement import (
     BROADCAST_TO,
@@ -126,7 +127,7 @@ _BY_OP: Mapping[OpDef, BatchingRule] = {
     **dict.fromkeys((UNFOLD, FOLD), _leading),
     SLOGDET_BY_FACTORS: _whole,  # its operands do not broadcast
     **dict.fromkeys((LU_FACTORS, INVERSE, DETERMINANT, SLOGDET, PSEUDO_INVERSE, MATRIX_EXP), _leading),
-    **dict.fromkeys((CHOLESKY, EIG, EIGH, SVD, QR), _leading),
+    **dict.fromkeys((CHOLESKY, EIG, EIGH, SVD, QR, LU, ROW_ORDER, FAILING_MINOR, REFLECTIONS), _leading),
     **dict.fromkeys(TRANSFORMS, _axes_one_further),
     **INDEXING_RULES,
     **PRODUCT_RULES,

@@ -20,15 +20,15 @@ _Array = np.ndarray[Any, Any]
 @cache
 def has_lapack() -> bool:
     """Whether `factor_in_place` and `solve_by` find LAPACK."""
-    return all(map(library_address, ("sgetrf_", "dgetrf_", "sgetrs_", "dgetrs_")))
+    return all(map(library_address, ("sgetrf_", "dgetrf_", "cgetrf_", "zgetrf_", "sgetrs_", "dgetrs_")))
 
 
 def factor_in_place(lu: _Array, pivots: _Array) -> None:
-    """Replace the matrix of which the row-major ``lu`` [n, n] is the transpose by its factors, and fill the int64 ``pivots``
-    [n]. A zero on the diagonal says that the matrix is singular."""
-    n, info = ctypes.c_int64(len(lu)), ctypes.c_int64()
-    size = ctypes.byref(n)
-    _function("getrf_", lu.dtype.char, 6)(size, size, lu.ctypes.data, size, pivots.ctypes.data, ctypes.byref(info))
+    """Replace the matrix [m, n] of which the row-major ``lu`` [n, m] is the transpose by its factors, and fill the int64
+    ``pivots`` [min(m, n)]. A zero on the diagonal says that the matrix is singular."""
+    m, n, info = ctypes.c_int64(lu.shape[1]), ctypes.c_int64(lu.shape[0]), ctypes.c_int64()
+    rows, columns = ctypes.byref(m), ctypes.byref(n)
+    _function("getrf_", lu.dtype.char, 6)(rows, columns, lu.ctypes.data, rows, pivots.ctypes.data, ctypes.byref(info))
 
 
 def solve_by(lu: _Array, pivots: _Array, x: _Array, *, transposed: bool) -> None:
@@ -45,6 +45,6 @@ def solve_by(lu: _Array, pivots: _Array, x: _Array, *, transposed: bool) -> None
 @cache
 def _function(name: str, char: str, pointers: int) -> Callable[..., None]:
     """A Fortran function of pointers, with the length of its text behind them if it has one."""
-    address = library_address(("s" if char == "f" else "d") + name)
+    address = library_address({"f": "s", "d": "d", "F": "c", "D": "z"}[char] + name)
     lengths = [ctypes.c_size_t] if name == "getrs_" else []
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * pointers, *lengths)(address)

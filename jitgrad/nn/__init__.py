@@ -15,9 +15,9 @@ from jitgrad.nn.activation import (
     CELU as CELU, ELU as ELU, GELU as GELU, GLU as GLU, SELU as SELU, Hardshrink as Hardshrink,
     Hardsigmoid as Hardsigmoid, Hardswish as Hardswish, Hardtanh as Hardtanh, Identity as Identity,
     LeakyReLU as LeakyReLU, LogSigmoid as LogSigmoid, LogSoftmax as LogSoftmax, Mish as Mish, PReLU as PReLU,
-    ReLU as ReLU, ReLU6 as ReLU6, SiLU as SiLU, Sigmoid as Sigmoid, Softmax as Softmax, Softmax2d as Softmax2d,
-    Softmin as Softmin, Softplus as Softplus, Softshrink as Softshrink, Softsign as Softsign, Tanh as Tanh,
-    Tanhshrink as Tanhshrink, Threshold as Threshold,
+    ReLU as ReLU, ReLU6 as ReLU6, RReLU as RReLU, SiLU as SiLU, Sigmoid as Sigmoid, Softmax as Softmax,
+    Softmax2d as Softmax2d, Softmin as Softmin, Softplus as Softplus, Softshrink as Softshrink, Softsign as Softsign,
+    Tanh as Tanh, Tanhshrink as Tanhshrink, Threshold as Threshold,
 )
 from jitgrad.nn.attention import MultiheadAttention as MultiheadAttention
 from jitgrad.nn.checkpoint import load as load, save as save
@@ -32,7 +32,8 @@ from jitgrad.nn.convolution import (
 from jitgrad.nn.layers import (
     AlphaDropout as AlphaDropout, Bilinear as Bilinear, CosineSimilarity as CosineSimilarity, Dropout as Dropout,
     Dropout1d as Dropout1d, Dropout2d as Dropout2d, Dropout3d as Dropout3d, Embedding as Embedding,
-    EmbeddingBag as EmbeddingBag, Linear as Linear, PairwiseDistance as PairwiseDistance,
+    EmbeddingBag as EmbeddingBag, FeatureAlphaDropout as FeatureAlphaDropout, Linear as Linear,
+    PairwiseDistance as PairwiseDistance,
 )
 from jitgrad.nn.losses import (
     BCELoss as BCELoss, BCEWithLogitsLoss as BCEWithLogitsLoss, CTCLoss as CTCLoss,
@@ -64,8 +65,8 @@ from jitgrad.nn.pooling import (
     AdaptiveMaxPool2d as AdaptiveMaxPool2d, AdaptiveMaxPool3d as AdaptiveMaxPool3d, AvgPool1d as AvgPool1d,
     AvgPool2d as AvgPool2d, AvgPool3d as AvgPool3d, LPPool1d as LPPool1d, LPPool2d as LPPool2d,
     MaxPool1d as MaxPool1d, MaxPool2d as MaxPool2d, MaxPool3d as MaxPool3d, MaxUnpool1d as MaxUnpool1d,
-    MaxUnpool2d as MaxUnpool2d, Upsample as Upsample, UpsamplingBilinear2d as UpsamplingBilinear2d,
-    UpsamplingNearest2d as UpsamplingNearest2d,
+    MaxUnpool2d as MaxUnpool2d, MaxUnpool3d as MaxUnpool3d, Upsample as Upsample,
+    UpsamplingBilinear2d as UpsamplingBilinear2d, UpsamplingNearest2d as UpsamplingNearest2d,
 )
 from jitgrad.nn.recurrent import GRUCell as GRUCell, LSTMCell as LSTMCell, RNNCell as RNNCell
 from jitgrad.nn.sequences import GRU as GRU, LSTM as LSTM, RNN as RNN

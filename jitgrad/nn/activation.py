@@ -10,6 +10,7 @@ from jitgrad.nn.module import Module, Parameter
 from jitgrad.ops import activations as act
 from jitgrad.ops.creation import full
 from jitgrad.ops.placement import placing
+from jitgrad.ops.random import Generator
 from jitgrad.ops.reduce import log_softmax, softmax
 from jitgrad.ops.transcendental import sigmoid
 from jitgrad.ops.trigonometric import tanh
@@ -58,6 +59,24 @@ class LeakyReLU(Module):
 
     def extra_repr(self) -> str:
         return f"negative_slope={self.negative_slope}"
+
+
+class RReLU(Module):
+    """``x`` where positive, else times a slope: random between ``lower`` and ``upper`` in training, else their mean."""
+
+    def __init__(
+        self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False, *, generator: Generator | None = None
+    ) -> None:
+        self.lower: float = lower
+        self.upper: float = upper
+        self.inplace: bool = inplace
+        self.generator: Generator | None = generator
+
+    def forward(self, x: Any) -> Tensor:
+        return functional.rrelu(x, self.lower, self.upper, self.training, self.inplace, generator=self.generator)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}"
 
 
 class PReLU(Module):

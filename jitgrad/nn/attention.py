@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from jitgrad.core.errors import ArgumentError, ShapeError
+from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
-from jitgrad.nn.init import xavier_uniform_
+from jitgrad.nn.init import xavier_normal_, xavier_uniform_
 from jitgrad.nn.layers import Linear
 from jitgrad.nn.module import Module, Parameter
-from jitgrad.ops.arithmetic import add, multiply
-from jitgrad.ops.attention import attention_weights, causal_mask
-from jitgrad.ops.comparison import logical_and, logical_not, where
+from jitgrad.nn.multihead import multi_head_attention_forward
 from jitgrad.ops.creation import asarray, zeros
-from jitgrad.ops.linalg import linear, matmul
-from jitgrad.ops.movement import expand_dims, matrix_transpose, permute_dims, reshape, squeeze, swapaxes
-from jitgrad.ops.neural import dropout
-from jitgrad.ops.placement import beside, placing
-from jitgrad.ops.reduce import mean
+from jitgrad.ops.movement import swapaxes
+from jitgrad.ops.placement import placing
 
 
 class MultiheadAttention(Module):
@@ -34,6 +27,8 @@ class MultiheadAttention(Module):
     k_proj_weight: Tensor | None
     v_proj_weight: Tensor | None
     in_proj_bias: Tensor | None
+    bias_k: Tensor | None
+    bias_v: Tensor | None
 
     @placing
     def __init__(
@@ -42,6 +37,8 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
@@ -54,6 +51,7 @@ class MultiheadAttention(Module):
         self.num_heads: int = num_heads
         self.dropout: float = dropout
         self.batch_first: bool = batch_first
+        self.add_zero_attn: bool = add_zero_attn
         widths = (embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim)
         same = set(widths) == {embed_dim}
         for name, width in zip(("q_proj_weight", "k_proj_weight", "v_proj_weight"), widths, strict=True):
@@ -65,6 +63,9 @@ class MultiheadAttention(Module):
         self.out_proj: Linear = Linear(embed_dim, embed_dim, bias, dtype=dtype)
         if bias:
             self.out_proj.bias = Parameter(zeros((embed_dim,), dtype=dtype))
+        for name in ("bias_k", "bias_v"):
+            row = Parameter(xavier_normal_(zeros((1, 1, embed_dim), dtype=dtype))) if add_bias_kv else None
+            self.register_parameter(name, row)
 
     def forward(
         self,
@@ -82,57 +83,14 @@ class MultiheadAttention(Module):
         Masks of bools are true where attention is not allowed, as in torch's module (its function has it the other way
         round); floating masks are added. ``is_causal`` without ``attn_mask`` makes the mask.
         """
-        inputs = [asarray(x) for x in (query, key, value)]
-        alone = inputs[0].ndim == 2
-        if not alone and not self.batch_first:
-            inputs = [swapaxes(x, 0, 1) for x in inputs]
-        inputs = [expand_dims(x, 0) if alone else x for x in inputs]
-        q, k, v = map(self._heads, self._projected(inputs))
-        scores = matmul(multiply(q, q.shape[-1] ** -0.5), matrix_transpose(k))
-        weights = attention_weights(scores, self._mask(scores, key_padding_mask, attn_mask, is_causal))
-        weights = dropout(weights, self.dropout, self.training)
-        heads = permute_dims(matmul(weights, v), (0, 2, 1, 3))
-        out = self.out_proj(reshape(heads, (*heads.shape[:2], self.embed_dim)))
-        out = squeeze(out, 0) if alone else out if self.batch_first else swapaxes(out, 0, 1)
-        if not need_weights:
-            return out, None
-        weights = mean(weights, 1) if average_attn_weights else weights
-        return out, squeeze(weights, 0) if alone else weights
-
-    def _projected(self, inputs: list[Tensor]) -> list[Tensor]:
-        """Queries, keys and values [batch, length, embed_dim]."""
-        n = self.embed_dim
-        whole, bias = self.in_proj_weight, self.in_proj_bias
-        weights = [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight]
-        if whole is not None:
-            weights = [whole[j * n : (j + 1) * n] for j in range(3)]
-        biases = [None if bias is None else bias[j * n : (j + 1) * n] for j in range(3)]
-        return [linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
-
-    def _heads(self, x: Tensor) -> Tensor:
-        """[batch, heads, length, features of a head]."""
-        parts = reshape(x, (*x.shape[:2], self.num_heads, self.embed_dim // self.num_heads))
-        return permute_dims(parts, (0, 2, 1, 3))
-
-    def _mask(self, scores: Tensor, padding: Any, mask: Any, is_causal: bool) -> Tensor | None:
-        """Both masks as one, in the sense of :func:`attention_weights`, to broadcast against the scores."""
-        batch, heads, rows, columns = scores.shape
-        masks: list[Tensor] = []
-        if mask is not None:
-            given = asarray(mask)
-            if given.ndim == 3:
-                given = reshape(given, (batch, heads, rows, columns))
-            elif given.shape != (rows, columns):
-                raise ShapeError(f"MultiheadAttention: attn_mask must have shape {(rows, columns)}, got {given.aval}")
-            masks.append(logical_not(given) if given.dtype == np.bool_ else given)
-        elif is_causal:
-            with beside(scores):
-                masks.append(causal_mask(rows, columns))
-        if padding is not None:
-            given = reshape(asarray(padding), (batch, 1, 1, columns))
-            masks.append(logical_not(given) if given.dtype == np.bool_ else given)
-        if len(masks) < 2:
-            return masks[0] if masks else None
-        if all(m.dtype == np.bool_ for m in masks):
-            return logical_and(*masks)
-        return add(*(where(m, 0.0, float("-inf")) if m.dtype == np.bool_ else m for m in masks))
+        turned = self.batch_first and asarray(query).ndim == 3
+        q, k, v = (swapaxes(x, 0, 1) if turned else x for x in map(asarray, (query, key, value)))
+        out, weights = multi_head_attention_forward(
+            q, k, v, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v,
+            self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, training=self.training,
+            key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
+            use_separate_proj_weight=self.in_proj_weight is None, q_proj_weight=self.q_proj_weight,
+            k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight,
+            average_attn_weights=average_attn_weights, is_causal=is_causal,
+        )
+        return swapaxes(out, 0, 1) if turned else out, weights

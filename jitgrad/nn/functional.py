@@ -11,24 +11,23 @@ from jitgrad.core.missing_names import Lookup as _Lookup
 from jitgrad.core.missing_names import raising as _raising
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
+from jitgrad.nn.multihead import multi_head_attention_forward
+from jitgrad.nn.noise import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, rrelu
 from jitgrad.nn.old_reduction import with_old_reduction
 from jitgrad.ops import activations, losses, margin_losses, neural
 from jitgrad.ops.activations import gelu, logsigmoid, prelu, softplus, softsign
 from jitgrad.ops.attention import scaled_dot_product_attention
 from jitgrad.ops.bags import embedding_bag
-from jitgrad.ops.comparison import where
 from jitgrad.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.ctc import ctc_loss
 from jitgrad.ops.distances import cosine_similarity, normalize, pairwise_distance, pdist
 from jitgrad.ops.gates import glu, gumbel_softmax, hardshrink, softmin, softshrink, tanhshrink, threshold
-from jitgrad.ops.inplace import assign
 from jitgrad.ops.joining import cropped
 from jitgrad.ops.joining import pad as pad_axes
 from jitgrad.ops.linalg import bilinear, linear
 from jitgrad.ops.margin_losses import triplet_margin_with_distance_loss
 from jitgrad.ops.neural import batch_norm, embedding, group_norm, layer_norm, one_hot, rms_norm
-from jitgrad.ops.placement import beside
 from jitgrad.ops.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -39,10 +38,16 @@ from jitgrad.ops.pooling import (
     max_pool1d,
     max_pool2d,
 )
-from jitgrad.ops.random import Generator
 from jitgrad.ops.reduce import log_softmax as log_softmax_along
 from jitgrad.ops.reduce import softmax as softmax_along
-from jitgrad.ops.resampling import affine_grid, grid_sample, interpolate
+from jitgrad.ops.resampling import (
+    affine_grid,
+    grid_sample,
+    interpolate,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
 from jitgrad.ops.transcendental import sigmoid
 from jitgrad.ops.trigonometric import tanh
 from jitgrad.ops.volumes import (
@@ -52,6 +57,7 @@ from jitgrad.ops.volumes import (
     conv3d,
     conv_transpose3d,
     max_pool3d,
+    max_unpool3d,
 )
 from jitgrad.ops.windows import (
     channel_shuffle,
@@ -73,16 +79,17 @@ __all__ = [
     "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "conv1d",
     "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
     "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu",
-    "embedding", "embedding_bag", "fold", "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm",
-    "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss",
-    "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm",
-    "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "margin_ranking_loss", "max_pool1d", "max_pool2d",
-    "max_pool3d", "max_unpool1d", "max_unpool2d", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
-    "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist",
-    "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm",
-    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
-    "triplet_margin_with_distance_loss", "unfold",
+    "embedding", "embedding_bag", "feature_alpha_dropout", "fold", "gaussian_nll_loss", "gelu", "glu", "grid_sample",
+    "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss",
+    "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
+    "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "margin_ranking_loss", "max_pool1d",
+    "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss",
+    "multi_head_attention_forward", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+    "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
+    "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "rrelu", "scaled_dot_product_attention", "selu",
+    "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink",
+    "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+    "unfold", "upsample", "upsample_bilinear", "upsample_nearest",
 ]
 # fmt: on
 
@@ -167,59 +174,6 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Ten
     """``log(softmax(input))`` over the axis ``dim``, computed in ``dtype`` if one is given."""
     x = input if type(input) is Tensor else asarray(input)
     return log_softmax_along(x if dtype is None else x.to(dtype), _axis_of("log_softmax", dim))
-
-
-# --- dropout -----------------------------------------------------------------------------------------------------
-
-
-def dropout(
-    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
-) -> Tensor:
-    """In training, each element zero with probability ``p``, else scaled by ``1 / (1 - p)``."""
-    out = neural.dropout(input, p, training, generator=generator)
-    return assign(input, out) if inplace else out
-
-
-def dropout2d(
-    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
-) -> Tensor:
-    """:func:`dropout` of whole channels of [n, channels, ...]."""
-    x = asarray(input)
-    with beside(x):
-        kept = neural.dropout(x.new_ones((*x.shape[:2], *(1 for _ in x.shape[2:]))), p, training, generator=generator)
-    return assign(input, x * kept) if inplace else x * kept
-
-
-def dropout3d(
-    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
-) -> Tensor:
-    """:func:`dropout` of whole channels of [n, channels, depth, h, w]."""
-    return dropout2d(input, p, training, inplace, generator=generator)
-
-
-_SELU_LIMIT = -1.0507009873554805 * 1.6732632423543772  # what selu tends to on the left
-
-
-def alpha_dropout(
-    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *, generator: Generator | None = None
-) -> Tensor:
-    """In training, each element selu's left limit with probability ``p``, then scaled so that mean 0 and variance 1
-    stay (G. Klambauer et al., arXiv:1706.02515)."""
-    x = asarray(input)
-    if not training or p == 0.0:
-        return x
-    with beside(x):
-        kept = neural.dropout(x.new_ones(x.shape), p, True, generator=generator) > 0
-    scale = ((1.0 - p) * (1.0 + p * _SELU_LIMIT**2)) ** -0.5 if p < 1.0 else 0.0
-    out = where(kept, x, _SELU_LIMIT) * scale - scale * _SELU_LIMIT * p
-    return assign(input, out) if inplace else out
-
-
-def dropout1d(
-    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
-) -> Tensor:
-    """:func:`dropout` of whole channels of [n, channels, length]."""
-    return dropout2d(input, p, training, inplace, generator=generator)
 
 
 # --- shapes ------------------------------------------------------------------------------------------------------

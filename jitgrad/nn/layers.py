@@ -142,12 +142,15 @@ class EmbeddingBag(Embedding):
         padding_idx: int | None = None,
         device: Any = None,
         dtype: Any = None,
+        include_last_offset: bool = False,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, dtype=dtype)
         self.mode: str = mode
+        self.include_last_offset: bool = include_last_offset
 
     def forward(self, x: Any, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:
         more: dict[str, Any] = {"per_sample_weights": per_sample_weights, "padding_idx": self.padding_idx}
+        more["include_last_offset"] = self.include_last_offset
         return functional.embedding_bag(x, self.weight, offsets, mode=self.mode, **more)
 
 
@@ -192,6 +195,12 @@ class AlphaDropout(Dropout):
     """Sets elements to selu's left limit with probability ``p`` in training; mean 0 and variance 1 stay."""
 
     drop: Callable[..., Tensor] = staticmethod(functional.alpha_dropout)
+
+
+class FeatureAlphaDropout(Dropout):
+    """:class:`AlphaDropout` of whole channels of [n, channels, ...]."""
+
+    drop: Callable[..., Tensor] = staticmethod(functional.feature_alpha_dropout)
 
 
 class CosineSimilarity(Module):

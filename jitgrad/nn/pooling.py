@@ -163,10 +163,11 @@ class AdaptiveMaxPool1d(AdaptiveMaxPool2d):
     pool: Callable[..., Any] = staticmethod(pooling.adaptive_max_pool1d)
 
 
-class AdaptiveMaxPool3d(AdaptiveAvgPool2d):
-    """The largest elements of parts of a volume, so many that the result has ``output_size``."""
+class AdaptiveMaxPool3d(AdaptiveMaxPool2d):
+    """The largest elements of parts of a volume, so many that the result has ``output_size``; with ``return_indices``
+    a named tuple of them and of their positions."""
 
-    pool: Callable[..., Tensor] = staticmethod(volumes.adaptive_max_pool3d)
+    pool: Callable[..., Any] = staticmethod(volumes.adaptive_max_pool3d)
 
 
 class LPPool2d(Module):
@@ -211,6 +212,12 @@ class MaxUnpool1d(MaxUnpool2d):
     """A sequence with the largest elements at the places that ``MaxPool1d(return_indices=True)`` found, else zeros."""
 
     unpool: Callable[..., Tensor] = staticmethod(windows.max_unpool1d)
+
+
+class MaxUnpool3d(MaxUnpool2d):
+    """A volume with the largest elements at the places that ``MaxPool3d(return_indices=True)`` found, else zeros."""
+
+    unpool: Callable[..., Tensor] = staticmethod(volumes.max_unpool3d)
 
 
 class Upsample(Module):

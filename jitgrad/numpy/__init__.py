@@ -24,6 +24,10 @@ from jitgrad.core.errors import shown as _shown
 from jitgrad.core.tensor import Tensor as _Tensor
 from jitgrad.numpy import fft as fft, linalg as linalg, random as random
 from jitgrad.numpy.along import apply_along_axis as apply_along_axis, apply_over_axes as apply_over_axes
+from jitgrad.numpy.array_api import (
+    result_type as result_type, unique_all as unique_all, unique_counts as unique_counts,
+    unique_inverse as unique_inverse, unique_values as unique_values,
+)
 from jitgrad.numpy.calculus import (
     convolve as convolve, correlate as correlate, diff as diff, ediff1d as ediff1d, gradient as gradient,
     interp as interp, trapezoid as trapezoid, unwrap as unwrap,
@@ -97,7 +101,8 @@ from jitgrad.numpy.order import (
 )
 from jitgrad.numpy.products import (
     cross as cross, diagonal as diagonal, dot as dot, einsum as einsum, inner as inner, kron as kron, matmul as matmul,
-    outer as outer, tensordot as tensordot, trace as trace, vdot as vdot, vecdot as vecdot,
+    matvec as matvec, outer as outer, tensordot as tensordot, trace as trace, vdot as vdot, vecdot as vecdot,
+    vecmat as vecmat,
 )
 from jitgrad.numpy.scalar_types import (
     bool_ as bool_, byte as byte, cdouble as cdouble, complex64 as complex64, complex128 as complex128,
@@ -107,8 +112,9 @@ from jitgrad.numpy.scalar_types import (
     uint8 as uint8,
 )
 from jitgrad.numpy.selection import (
-    allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, choose as choose, isclose as isclose,
-    piecewise as piecewise, select as select, where as where,
+    allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, choose as choose,
+    diag_indices_from as diag_indices_from, isclose as isclose, modf as modf, piecewise as piecewise, select as select,
+    tril_indices_from as tril_indices_from, trim_zeros as trim_zeros, triu_indices_from as triu_indices_from, where as where,
 )
 from jitgrad.numpy.shapes import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_arrays as broadcast_arrays,

@@ -28,7 +28,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _listed(x: Lengths | Axes) -> Any:
+def listed(x: Lengths | Axes) -> Any:
+    """Lengths or axes as a tuple; None stays."""
     return (x,) if isinstance(x, (int, np.integer)) else x
 
 
@@ -74,70 +75,70 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None,
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Tensor:
     """The real spectrum of ``n`` numbers whose second half are conjugates of the first, which ``a`` holds."""
     refuse("fft.hfft", out=out)
-    return fourier.hermitian("hfft", tensor_of(a), n, axis, norm)
+    return fourier.hermitian("hfft", tensor_of(a), (n,), (axis,), norm)
 
 
 @takes_dim(input="a")
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Tensor:
     """The inverse of :func:`hfft`."""
     refuse("fft.ihfft", out=out)
-    return fourier.to_hermitian("ihfft", tensor_of(a), n, axis, norm)
+    return fourier.to_hermitian("ihfft", tensor_of(a), (n,), (axis,), norm)
 
 
 @takes_dim(input="a", dim="axes")
 def fftn(a: Any, s: Lengths = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Tensor:
     """The transform over ``axes`` (all, or as many of the last as ``s`` has lengths), cropped or padded to ``s``."""
     refuse("fft.fftn", out=out)
-    return fourier.transform("fftn", tensor_of(a), _listed(s), _listed(axes), norm, inverse=False)
+    return fourier.transform("fftn", tensor_of(a), listed(s), listed(axes), norm, inverse=False)
 
 
 @takes_dim(input="a", dim="axes")
 def ifftn(a: Any, s: Lengths = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Tensor:
     """The inverse of :func:`fftn`, with its arguments."""
     refuse("fft.ifftn", out=out)
-    return fourier.transform("ifftn", tensor_of(a), _listed(s), _listed(axes), norm, inverse=True)
+    return fourier.transform("ifftn", tensor_of(a), listed(s), listed(axes), norm, inverse=True)
 
 
 @takes_dim(input="a", dim="axes")
 def rfftn(a: Any, s: Lengths = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Tensor:
     """:func:`rfft` along the last of ``axes``, then :func:`fft` along the others."""
     refuse("fft.rfftn", out=out)
-    return fourier.transform_real("rfftn", tensor_of(a), _listed(s), _listed(axes), norm)
+    return fourier.transform_real("rfftn", tensor_of(a), listed(s), listed(axes), norm)
 
 
 @takes_dim(input="a", dim="axes")
 def irfftn(a: Any, s: Lengths = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Tensor:
     """The inverse of :func:`rfftn`: :func:`irfft` along the last of ``axes`` comes last."""
     refuse("fft.irfftn", out=out)
-    return fourier.transform_to_real("irfftn", tensor_of(a), _listed(s), _listed(axes), norm)
+    return fourier.transform_to_real("irfftn", tensor_of(a), listed(s), listed(axes), norm)
 
 
 @takes_dim(input="a", dim="axes")
 def fft2(a: Any, s: Lengths = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None) -> Tensor:
     """:func:`fftn` over two axes."""
     refuse("fft.fft2", out=out)
-    return fourier.transform("fft2", tensor_of(a), _listed(s), _listed(axes), norm, inverse=False)
+    return fourier.transform("fft2", tensor_of(a), listed(s), listed(axes), norm, inverse=False)
 
 
 @takes_dim(input="a", dim="axes")
 def ifft2(a: Any, s: Lengths = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None) -> Tensor:
     """:func:`ifftn` over two axes."""
     refuse("fft.ifft2", out=out)
-    return fourier.transform("ifft2", tensor_of(a), _listed(s), _listed(axes), norm, inverse=True)
+    return fourier.transform("ifft2", tensor_of(a), listed(s), listed(axes), norm, inverse=True)
 
 
 @takes_dim(input="a", dim="axes")
 def rfft2(a: Any, s: Lengths = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None) -> Tensor:
     """:func:`rfftn` over two axes."""
     refuse("fft.rfft2", out=out)
-    return fourier.transform_real("rfft2", tensor_of(a), _listed(s), _listed(axes), norm)
+    return fourier.transform_real("rfft2", tensor_of(a), listed(s), listed(axes), norm)
 
 
 @takes_dim(input="a", dim="axes")
 def irfft2(a: Any, s: Lengths = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None) -> Tensor:
     """:func:`irfftn` over two axes."""
     refuse("fft.irfft2", out=out)
-    return fourier.transform_to_real("irfft2", tensor_of(a), _listed(s), _listed(axes), norm)
+    return fourier.transform_to_real("irfft2", tensor_of(a), listed(s), listed(axes), norm)
 
 
 def fftfreq(n: int, d: float = 1.0) -> Tensor:
@@ -152,7 +153,7 @@ def rfftfreq(n: int, d: float = 1.0) -> Tensor:
 
 def _rolled(x: Any, axes: Axes, forward: bool) -> Tensor:
     given = tensor_of(x)
-    found = normalize_axes("fftshift", _listed(axes), given.ndim)
+    found = normalize_axes("fftshift", listed(axes), given.ndim)
     halves = [given.shape[k] // 2 if forward else -(given.shape[k] // 2) for k in found]
     return joining.roll(given, tuple(halves), tuple(found)) if found else given
 

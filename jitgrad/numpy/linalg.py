@@ -26,7 +26,24 @@ from jitgrad.numpy.products import (
     vecdot as vecdot,
 )
 from jitgrad.numpy.shapes import matrix_transpose as matrix_transpose
-from jitgrad.numpy.systems import solve_triangular as solve_triangular, tensorinv as tensorinv, tensorsolve as tensorsolve
+from jitgrad.numpy.factors import (
+    householder_product as householder_product,
+    lu as lu,
+    lu_factor as lu_factor,
+    lu_factor_ex as lu_factor_ex,
+    lu_solve as lu_solve,
+    vander as vander,
+)
+from jitgrad.numpy.reported import cholesky_ex as cholesky_ex, inv_ex as inv_ex, solve_ex as solve_ex
+from jitgrad.numpy.systems import (
+    cholesky as cholesky,
+    inv as inv,
+    solve as solve,
+    solve_triangular as solve_triangular,
+    symmetric,
+    tensorinv as tensorinv,
+    tensorsolve as tensorsolve,
+)
 from jitgrad.ops import decompositions, inverses, linalg, norms, reduce
 from jitgrad.ops.arithmetic import abs, add, astype, divide, maximum, multiply, subtract
 from jitgrad.ops.comparison import greater
@@ -36,7 +53,7 @@ from jitgrad.ops.triangles import tril
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.matrix_exponential import matrix_exp as matrix_exp  # torch's, beside NumPy's functions
-from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape, squeeze
+from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape
 from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
 
@@ -79,37 +96,12 @@ class SlogdetResult(NamedTuple):
     logabsdet: Tensor
 
 
-def _symmetric(a: Any, upper: bool = False) -> Tensor:
-    """``a`` with the gradient of a Hermitian matrix: both triangles get half, whichever LAPACK reads."""
-    x = floating(a)
-    if x.ndim < 2:
-        return x
-    x = linalg.adjoint_of(x) if upper else x
-    if x.shape[-1] != x.shape[-2]:
-        return x
-    mean = decompositions.symmetrised(x)
-    return add(mean, apply(STOP_GRADIENT, subtract(x, mean)))
-
-
 def _of_lower_triangle(a: Any) -> Tensor:
     """The Hermitian matrix of which ``a`` holds the lower triangle; both triangles of ``a`` get half of the gradient."""
     x = floating(a)
     whole = add(tril(x), linalg.adjoint_of(tril(x, -1)))
     mean = decompositions.symmetrised(x)
     return add(mean, apply(STOP_GRADIENT, subtract(whole, mean)))
-
-
-def inv(a: Any) -> Tensor:
-    """The inverse. Raises LinAlgError if a matrix is singular."""
-    return apply(inverses.INVERSE, floating(a))
-
-
-def solve(a: Any, b: Any) -> Tensor:
-    """The ``x`` with ``a @ x == b``; only a vector ``b`` is one right side. Raises LinAlgError if ``a`` is singular."""
-    x, y = floating(a), floating(b)
-    if y.ndim == 1:
-        return squeeze(inverses.solve(x, expand_dims(y, -1)), -1)
-    return inverses.solve(x, y)
 
 
 def det(a: Any) -> Tensor:
@@ -120,15 +112,6 @@ def det(a: Any) -> Tensor:
 def slogdet(a: Any) -> SlogdetResult:
     """The sign of the determinant, and the logarithm of its absolute value."""
     return SlogdetResult(*inverses.slogdet(floating(a)))
-
-
-def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
-    """The lower triangular ``L`` with ``L @ L.mH == a``, or with ``upper`` its adjoint; reads that triangle of ``a``.
-
-    Raises LinAlgError if ``a`` is not positive definite.
-    """
-    lower = apply(decompositions.CHOLESKY, _symmetric(a, upper))
-    return linalg.adjoint_of(lower) if upper else lower
 
 
 def eig(a: Any) -> EigResult:
@@ -154,7 +137,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
     """
     if UPLO.upper() not in ("L", "U"):
         raise ArgumentError(f"eigh: UPLO must be 'L' or 'U', got {shown(UPLO)}")
-    return EighResult(*apply_op(decompositions.EIGH, _symmetric(a, UPLO.upper() == "U")))
+    return EighResult(*apply_op(decompositions.EIGH, symmetric(a, UPLO.upper() == "U")))
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
@@ -181,11 +164,12 @@ def svdvals(x: Any, /) -> Tensor:
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
-    """The QR decomposition; with ``mode="r"`` only R."""
-    if mode not in ("reduced", "r"):
-        raise ArgumentError(f"qr: mode must be 'reduced' or 'r', got {shown(mode)}")
-    out = QRResult(*decompositions.qr(floating(a)))
-    return out if mode == "reduced" else out.R
+    """The QR decomposition; with ``mode="r"`` only R. ``mode="complete"`` makes Q square, which has a gradient only if
+    there are no more rows than columns."""
+    if mode not in ("reduced", "complete", "r"):
+        raise ArgumentError(f"qr: mode must be 'reduced', 'complete' or 'r', got {shown(mode)}")
+    out = QRResult(*decompositions.qr(floating(a), complete=mode == "complete"))
+    return out.R if mode == "r" else out
 
 
 def pinv(a: Any, rcond: float | None = None, hermitian: bool = False, *, rtol: float | None = None) -> Tensor:

@@ -13,7 +13,7 @@ from jitgrad.ops import joining, linalg, reduce
 from jitgrad.ops.arithmetic import conjugated, multiply, subtract
 from jitgrad.ops.joining import stack
 from jitgrad.ops.keywords import takes_dim
-from jitgrad.ops.movement import moveaxis, reshape
+from jitgrad.ops.movement import expand_dims, moveaxis, reshape
 from jitgrad.ops.placement import beside_operands
 
 
@@ -34,6 +34,18 @@ def vecdot(x1: Any, x2: Any, /, out: None = None, *, axis: int = -1) -> Tensor:
     """The inner products of vectors along ``axis``."""
     refuse("vecdot", out=out)
     return linalg.vecdot(tensor_of(x1), tensor_of(x2), axis=axis)
+
+
+def matvec(x1: Any, x2: Any, /, out: None = None) -> Tensor:
+    """Matrices times vectors, over the last axes; leading axes broadcast."""
+    refuse("matvec", out=out)
+    return linalg.matmul(tensor_of(x1), expand_dims(tensor_of(x2), -1))[..., 0]
+
+
+def vecmat(x1: Any, x2: Any, /, out: None = None) -> Tensor:
+    """Vectors, of complex numbers their conjugates, times matrices, over the last axes; leading axes broadcast."""
+    refuse("vecmat", out=out)
+    return linalg.matmul(expand_dims(conjugated(tensor_of(x1)), -2), tensor_of(x2))[..., 0, :]
 
 
 def vdot(a: Any, b: Any, /) -> Tensor:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import broadcast_shapes
+from jitgrad.core.aval import broadcast_shapes, normalize_axes
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import floating, in_dtype, operand, tensor_of, tensors_of
 from jitgrad.numpy.order import nonzero
-from jitgrad.ops import arithmetic, comparison, reduce
+from jitgrad.ops import arithmetic, comparison, reduce, rounding
 from jitgrad.ops.arithmetic import add, multiply, subtract
 from jitgrad.ops.comparison import equal, isfinite, isnan, less_equal, logical_and, logical_or
 from jitgrad.ops.placement import beside_operands
@@ -105,3 +105,47 @@ def _same(x: Tensor, y: Tensor, equal_nan: bool) -> Tensor:
     same = equal(x, y)
     floats = builtins.all(v.dtype.kind == "f" for v in (x, y))
     return logical_or(same, logical_and(isnan(x), isnan(y))) if equal_nan and floats else same
+
+
+def modf(x: Any, /) -> tuple[Tensor, Tensor]:
+    """The fraction and the whole part of each number, both with its sign; the fraction of infinity is 0."""
+    given = floating(x)
+    whole = rounding.trunc(given)
+    infinite = comparison.isinf(given)
+    return comparison.where(infinite, 0.0, subtract(comparison.where(infinite, 0.0, given), whole)), whole
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Tensor:
+    """``filt`` without the zeros at the front ("f") and the back ("b") of the axes named (None: all).
+
+    The shape depends on the values: a @jit function raises TracedValueError.
+    """
+    x = tensor_of(filt)
+    values = x.concrete("trim_zeros") != 0
+    kept = [slice(None)] * x.ndim
+    for k in normalize_axes("trim_zeros", axis, x.ndim):
+        places = np.flatnonzero(values.any(tuple(j for j in range(x.ndim) if j != k)))
+        first, last = (places[0], places[-1] + 1) if places.size else (0, 0)
+        full = not places.size
+        kept[k] = slice(int(first) if full or "f" in trim.lower() else 0, int(last) if full or "b" in trim.lower() else None)
+    return x[tuple(kept)]
+
+
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    """The positions of the diagonal of an array whose axes have one length. Raises ShapeError for another."""
+    x = tensor_of(arr)
+    if x.ndim < 2 or len(set(x.shape)) > 1:
+        raise ShapeError(f"diag_indices_from of {x.aval}: expected at least two axes, of one length")
+    return np.diag_indices(x.shape[0], x.ndim)
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, ...]:
+    """The positions of the lower triangle of a matrix, up to its ``k``-th diagonal."""
+    rows, columns = tensor_of(arr).shape
+    return np.tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, ...]:
+    """The positions of the upper triangle of a matrix, from its ``k``-th diagonal."""
+    rows, columns = tensor_of(arr).shape
+    return np.triu_indices(rows, k, columns)

@@ -1,4 +1,4 @@
-"""Systems of equations with triangular matrices, Cholesky factors and tensors: solved by those of numpy.linalg."""
+"""Inverses, systems of equations with matrices of any kind and with tensors, and Cholesky factors."""
 
 from __future__ import annotations
 
@@ -8,19 +8,63 @@ from typing import Any
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import floating
-from jitgrad.ops.arithmetic import add
+from jitgrad.ops.arithmetic import add, subtract
 from jitgrad.ops.comparison import less, where
 from jitgrad.ops.complex_parts import complex, imag, is_complex, real
 from jitgrad.ops.creation import eye
-from jitgrad.ops.inverses import INVERSE, slogdet, solve
+from jitgrad.ops.decompositions import CHOLESKY, symmetrised
+from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.inverses import INVERSE, slogdet
+from jitgrad.ops.inverses import solve as solve_matrices
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.linalg import adjoint_of, matmul, matrix_transpose_of
-from jitgrad.ops.movement import moveaxis, reshape
+from jitgrad.ops.movement import expand_dims, moveaxis, reshape, squeeze
 from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
 from jitgrad.ops.triangles import tril, triu
 from jitgrad.ops.triangular import triangular_solve
 from jitgrad.ops.trigonometric import atan2
+
+
+def symmetric(a: Any, upper: bool = False) -> Tensor:
+    """``a`` with the gradient of a Hermitian matrix: both triangles get half, whichever LAPACK reads."""
+    x = floating(a)
+    if x.ndim < 2:
+        return x
+    x = adjoint_of(x) if upper else x
+    if x.shape[-1] != x.shape[-2]:
+        return x
+    mean = symmetrised(x)
+    return add(mean, apply(STOP_GRADIENT, subtract(x, mean)))
+
+
+def inv(a: Any) -> Tensor:
+    """The inverse. Raises LinAlgError if a matrix is singular."""
+    return apply(INVERSE, floating(a))
+
+
+def solve(a: Any, b: Any, *, left: bool = True) -> Tensor:
+    """The ``x`` with ``a @ x == b``, or with ``left=False`` with ``x @ a == b``; only a vector ``b`` is one right side.
+
+    Raises LinAlgError if ``a`` is singular.
+    """
+    x, y = floating(a), floating(b)
+    if not left:
+        if y.ndim < 2:
+            raise ArgumentError(f"solve with left=False: b must be matrices, got {y.aval}")
+        return matrix_transpose_of(solve_matrices(matrix_transpose_of(x), matrix_transpose_of(y)))
+    if y.ndim == 1:
+        return squeeze(solve_matrices(x, expand_dims(y, -1)), -1)
+    return solve_matrices(x, y)
+
+
+def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
+    """The lower triangular ``L`` with ``L @ L.mH == a``, or with ``upper`` its adjoint; reads that triangle of ``a``.
+
+    Raises LinAlgError if ``a`` is not positive definite.
+    """
+    lower = apply(CHOLESKY, symmetric(a, upper))
+    return adjoint_of(lower) if upper else lower
 
 
 def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
@@ -82,4 +126,4 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
     shape = given.shape[right.ndim :]
     if math.prod(shape) != right.size:
         raise ShapeError(f"tensorsolve: {given.aval} and {right.aval}: the axes of a after those of b must have its size")
-    return reshape(solve(reshape(given, (right.size, right.size)), reshape(right, (right.size, 1))), shape)
+    return reshape(solve_matrices(reshape(given, (right.size, right.size)), reshape(right, (right.size, 1))), shape)

@@ -11,6 +11,7 @@ from jitgrad.core.config import get_default_dtype
 from jitgrad.core.errors import shown
 from jitgrad.core.missing_names import meant
 from jitgrad.core.tensor import Tensor
+from jitgrad.numpy.fft import Axes, Lengths, listed
 from jitgrad.numpy.fft import (
     fft as fft,
 )
@@ -59,12 +60,36 @@ from jitgrad.numpy.fft import (
 from jitgrad.numpy.fft import (
     rfftn as rfftn,
 )
-from jitgrad.ops.creation import tensor
+from jitgrad.ops import fourier
+from jitgrad.ops.creation import asarray, tensor
 
 __all__ = [
-    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2",
-    "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
+    "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
+
+
+def hfftn(input: Any, s: Lengths = None, dim: Axes = None, norm: str | None = None) -> Tensor:
+    """The real spectrum over the axes ``dim`` (all, or as many of the last as ``s`` has lengths) of Hermitian numbers.
+
+    ``input`` holds the half of them whose index along the last axis is at most half of its length.
+    """
+    return fourier.hermitian("hfftn", asarray(input), listed(s), listed(dim), norm)
+
+
+def ihfftn(input: Any, s: Lengths = None, dim: Axes = None, norm: str | None = None) -> Tensor:
+    """The inverse of :func:`hfftn`: complex. Raises DtypeError for complex numbers."""
+    return fourier.to_hermitian("ihfftn", asarray(input), listed(s), listed(dim), norm)
+
+
+def hfft2(input: Any, s: Lengths = None, dim: Axes = (-2, -1), norm: str | None = None) -> Tensor:
+    """:func:`hfftn` over two axes."""
+    return fourier.hermitian("hfft2", asarray(input), listed(s), listed(dim), norm)
+
+
+def ihfft2(input: Any, s: Lengths = None, dim: Axes = (-2, -1), norm: str | None = None) -> Tensor:
+    """:func:`ihfftn` over two axes."""
+    return fourier.to_hermitian("ihfft2", asarray(input), listed(s), listed(dim), norm)
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -28,16 +28,25 @@ _FUNCTIONS_OF: Mapping[str, str] = {  # module -> its public functions
     "jitgrad.jit.load_ejected": "load_ejected",
     "jitgrad.runtime.executor.thread_pool": "get_num_threads set_flush_denormal set_num_threads",
     "jitgrad.signal.torch_windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
-    "jitgrad.nn.functional": "adaptive_avg_pool1d avg_pool1d bilinear channel_shuffle conv1d conv3d conv_transpose1d "
-    "conv_transpose2d conv_transpose3d cosine_similarity hardshrink max_pool1d max_pool3d pairwise_distance pdist "
-    "pixel_shuffle pixel_unshuffle threshold",
+    "jitgrad.nn.functional": "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear channel_shuffle conv1d conv3d "
+    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity feature_alpha_dropout hardshrink max_pool1d "
+    "max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle rrelu threshold",
     "jitgrad.numpy.torch_calculus": "cumulative_trapezoid gradient",
+    "jitgrad.numpy.factors": "lu_unpack ormqr",
+    "jitgrad.numpy.torch_linalg": "geqrf lu lu_solve pca_lowrank qr svd svd_lowrank triangular_solve",
     "jitgrad.numpy.torch_histograms": "histc histogram histogramdd",
     "jitgrad.ops.bessel": "i0",
+    "jitgrad.ops.gamma": "igamma igammac",
+    "jitgrad.scipy.special.factorials": "mvlgamma",
     "jitgrad.ops.torch_copies": "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy "
     "select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy "
     "unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy",
     "jitgrad.ops.torch_creation": "empty_permuted empty_strided frombuffer scalar_tensor",
+    "jitgrad.ops.torch_in_place": "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ "
+    "atan_ atanh_ ceil_ celu_ clamp_ clamp_max_ clamp_min_ clip_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ "
+    "fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ "
+    "negative_ rad2deg_ reciprocal_ relu_ resize_as_ round_ rsqrt_ selu_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ "
+    "trunc_ xlogy_ zero_",
     "jitgrad.ops.torch_selections": "as_strided_scatter constant_pad_nd index_reduce mode msort nonzero_static put renorm "
     "split_with_sizes unravel_index unsafe_split",
     "jitgrad.signal.spectra": "istft stft",
@@ -47,10 +56,10 @@ PUBLIC_FUNCTIONS: Mapping[str, str] = {
 }
 # those of them that are methods of Tensor as well, with the tensor as first argument; and of these, those with x.name_()
 _METHODS = (
-    "as_strided_scatter histc histogram i0 index_reduce istft mode msort narrow_copy nonzero_static put renorm split_with_sizes "
-    "stft unsafe_split"
+    "as_strided_scatter geqrf histc histogram i0 igamma igammac index_reduce istft mode msort lu lu_solve mvlgamma "
+    "narrow_copy nonzero_static ormqr put qr renorm split_with_sizes stft svd triangular_solve unsafe_split"
 )
-_IN_PLACE = "i0 index_reduce put renorm"
+_IN_PLACE = "i0 igamma igammac index_reduce mvlgamma put renorm"
 
 
 def attribute_of(namespace: dict[str, Any], missing: Callable[[str], NoReturn]) -> Callable[[str], Any]:

@@ -74,6 +74,31 @@ CHOLESKY = define(  # reads the lower triangle
 )
 
 
+def _failing_minor(x: Array) -> Array:
+    """By bisection: if a leading minor is not positive definite, no longer one is."""
+    order = np.zeros(x.shape[:-2], np.int32)
+    for index in np.ndindex(*order.shape):
+        low, high = 0, x.shape[-1] + 1  # the minor of order low is positive definite, that of order high is not
+        while high - low > 1:
+            middle = (low + high) // 2 if low or high <= x.shape[-1] else x.shape[-1]  # the whole matrix first
+            try:
+                np.linalg.cholesky(x[index][:middle, :middle])
+                low = middle
+            except np.linalg.LinAlgError:
+                high = middle
+        order[index] = high if high <= x.shape[-1] else 0
+    return order
+
+
+def _failing_minor_aval(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Aval:
+    return Aval(matrices("cholesky_ex", avals[0]).shape[:-2], np.dtype(np.int32))
+
+
+FAILING_MINOR = define(  # the order of the first leading minor that is not positive definite, 0 if all are
+    "failing_minor(x)", kind=Kind.OPAQUE, eager=_failing_minor, abstract=_failing_minor_aval, takes_complex=True
+)
+
+
 def _eigh(x: Array) -> tuple[Array, Array]:
     values, vectors = by_lapack("eigh", np.linalg.eigh, x)
     return values, vectors
@@ -222,24 +247,27 @@ SVD = define(
 )
 
 
-def _qr(x: Array) -> tuple[Array, Array]:
-    q, r = by_lapack("qr", np.linalg.qr, x)
+def _qr(x: Array, *, complete: bool) -> tuple[Array, Array]:
+    q, r = by_lapack("qr", np.linalg.qr, x, mode="complete" if complete else "reduced")
     return q, r
 
 
-def _qr_avals(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> tuple[Aval, Aval]:
+def _qr_avals(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> tuple[Aval, Aval]:
     x = matrices("qr", avals[0], square=False)
     *batch, m, n = x.shape
     if m < n:
         raise ShapeError(f"qr of {x}: the op takes matrices with at least as many rows as columns")
-    return Aval(x.shape, x.dtype), Aval((*batch, n, n), x.dtype)
+    k = m if attrs["complete"] else n
+    return Aval((*batch, m, k), x.dtype), Aval((*batch, k, n), x.dtype)
 
 
-def _qr_vjp(g: tuple[Tensor, Tensor], out: tuple[Tensor, Tensor], _x: Any) -> tuple[Tensor]:
+def _qr_vjp(g: tuple[Tensor, Tensor], out: tuple[Tensor, Tensor], _x: Any, *, complete: bool) -> tuple[Tensor]:
     """H. Liao et al., "Differentiable programming tensor networks", Phys. Rev. X 9, 2019, appendix.
 
     The diagonal of ``r`` is real, which LAPACK sees to.
     """
+    if complete and out[0].shape[-1] != out[1].shape[-1]:
+        raise AutogradError('qr with mode="complete" of more rows than columns has no gradient; use mode="reduced"')
     (q, r), gq, gr = out, conjugated(g[0]), conjugated(g[1])
     half = _half_diagonal(subtract(matmul(r, adjoint_of(gr)), matmul(adjoint_of(gq), q)))
     total = add(gq, matmul(q, add(half, adjoint_of(half))))
@@ -247,23 +275,44 @@ def _qr_vjp(g: tuple[Tensor, Tensor], out: tuple[Tensor, Tensor], _x: Any) -> tu
 
 
 QR = define(
-    "qr(x)",
+    "qr(x, *, complete)",
     kind=Kind.OPAQUE,
     eager=_qr,
     abstract=_qr_avals,
     vjp=_qr_vjp,
     multiple=True,
     domain=("invertible",),
+    sample_attrs={"complete": False},
     takes_complex=True,
 )
 
 
-def qr(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The reduced QR decomposition of matrices of any shape."""
+def qr(x: Tensor, *, complete: bool = False) -> tuple[Tensor, Tensor]:
+    """The QR decomposition of matrices [m, n], with min(m, n) columns in Q, or ``complete`` with m."""
     m, n = x.shape[-2:] if x.ndim > 1 else (0, 0)
     if m >= n:
-        q, r = apply_op(QR, x)
+        q, r = apply_op(QR, x, complete=complete and m > n)
         return q, r
     first, rest = cut(x, x.ndim - 1, 0, m), cut(x, x.ndim - 1, m, n)
-    q, r = apply_op(QR, first)
+    q, r = apply_op(QR, first, complete=False)
     return q, concat([r, matmul(adjoint_of(q), rest)], -1)
+
+
+def _reflections(x: Array) -> tuple[Array, Array]:
+    turned, factors = np.linalg.qr(x, mode="raw")
+    return np.swapaxes(turned, -1, -2), factors
+
+
+def _reflections_avals(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> tuple[Aval, Aval]:
+    x = matrices("geqrf", avals[0], square=False)
+    return Aval(x.shape, x.dtype), Aval((*x.shape[:-2], min(x.shape[-2:])), x.dtype)
+
+
+REFLECTIONS = define(  # LAPACK's geqrf: R, below it the vectors of Householder's reflections, and their factors
+    "reflections(x)",
+    kind=Kind.OPAQUE,
+    eager=_reflections,
+    abstract=_reflections_avals,
+    multiple=True,
+    takes_complex=True,
+)

@@ -208,12 +208,16 @@ def transform_to_real(
     return apply(IRDFT, padded, axis=last, n=n, norm=kind)
 
 
-def hermitian(what: str, x: Operand, n: int | None, axis: int, norm: str | None) -> Tensor:
-    """The real spectrum of the numbers of which ``x`` is half, the others being their conjugates."""
-    return transform_to_real(what, conjugated(asarray(x)), (n,), (axis,), _OPPOSITE[norm_of(what, norm)])
+def hermitian(
+    what: str, x: Operand, s: Sequence[int | None] | None, axes: Sequence[int] | None, norm: str | None
+) -> Tensor:
+    """The real spectrum over ``axes`` of the numbers of which ``x`` is half, the others being their conjugates."""
+    return transform_to_real(what, conjugated(asarray(x)), s, axes, _OPPOSITE[norm_of(what, norm)])
 
 
-def to_hermitian(what: str, x: Operand, n: int | None, axis: int, norm: str | None) -> Tensor:
-    """Half of the numbers that have the real spectrum ``x``."""
-    out: Tensor = conjugated(transform_real(what, x, (n,), (axis,), _OPPOSITE[norm_of(what, norm)]))
+def to_hermitian(
+    what: str, x: Operand, s: Sequence[int | None] | None, axes: Sequence[int] | None, norm: str | None
+) -> Tensor:
+    """Half of the numbers that have the real spectrum ``x`` over ``axes``."""
+    out: Tensor = conjugated(transform_real(what, x, s, axes, _OPPOSITE[norm_of(what, norm)]))
     return out

@@ -93,6 +93,9 @@ def gammaincc(a: Operand, x: Operand) -> Tensor:
     return apply(GAMMAINCC, a, x)
 
 
+igamma, igammac = gammainc, gammaincc  # torch's names
+
+
 def gammaln(x: Operand) -> Tensor:
     """``log |gamma(x)|``, floating; infinite at 0, -1, -2, ..."""
     return apply(GAMMALN, x)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -68,6 +70,23 @@ def interpolate(
             weights = _weights_of_means if antialias else _weights
             out = mixed_along(out, weights(mode, old, new, ratio, bool(align_corners)).astype(out.dtype), axis)
     return out
+
+
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """:func:`interpolate`, by torch's first name for it."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """:func:`interpolate` to the nearest element."""
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """:func:`interpolate` of images in mode "bilinear"; corners stay at corners."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
 
 
 def _amounts(x: Tensor, size: Any, scale_factor: Any, mode: str) -> tuple[Any, ...]:
@@ -135,10 +154,16 @@ def _weights_of_means(mode: str, old: int, new: int, ratio: float, align_corners
 def _cubic(d: np.ndarray[Any, Any], a: float = -0.75) -> np.ndarray[Any, Any]:
     """The weight of a sample at the distance ``d`` < 2 (R. Keys, "Cubic convolution interpolation for digital image
     processing", 1981)."""
-    near = ((a + 2) * d - (a + 3)) * d * d + 1
-    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-    weights: np.ndarray[Any, Any] = np.where(d <= 1, near, far)
+    weights: np.ndarray[Any, Any] = np.where(d <= 1, _cubic_near(d, a), _cubic_far(d, a))
     return weights
+
+
+def _cubic_near(d: Any, a: float = -0.75) -> Any:
+    return ((a + 2) * d - (a + 3)) * d * d + 1
+
+
+def _cubic_far(d: Any, a: float = -0.75) -> Any:
+    return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
 
 
 # --- sampling ----------------------------------------------------------------------------------------------------
@@ -171,32 +196,65 @@ def grid_sample(
 ) -> Tensor:
     """``input`` [n, c, h, w] at the points ``grid`` [n, oh, ow, 2], (x, y) from -1 to 1, as in torch: [n, c, oh, ow].
 
-    ``mode`` is "bilinear" or "nearest"; outside of the image ``padding_mode`` "zeros", "border" or "reflection" holds.
-    Gradients flow to both.
+    Of volumes [n, c, d, h, w] the points are (x, y, z) in [n, od, oh, ow, 3]. ``mode`` is "bilinear", "nearest" or, for
+    images, "bicubic"; outside of the image ``padding_mode`` "zeros", "border" or "reflection" holds. Gradients flow to
+    both.
 
     Raises:
         ShapeError: image and grid do not fit together.
-        ArgumentError: a mode is not known.
+        ArgumentError: a mode is not known, or not for volumes.
     """
     image, points = asarray(input), asarray(grid)
-    if image.ndim != 4 or points.ndim != 4 or points.shape[3] != 2 or points.shape[0] != image.shape[0]:
-        raise ShapeError(f"grid_sample: expected [n, c, h, w] and [n, oh, ow, 2], got {image.aval} and {points.aval}")
-    if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border", "reflection"):
-        raise ArgumentError(f"grid_sample: mode {shown(mode)} with padding_mode {shown(padding_mode)} is not known")
-    corners = bool(align_corners)
-    h, w = image.shape[2:]
-    x, y = (
-        _folded(_pixels(get_item(points, (..., k)), n, corners), n, padding_mode, corners) for k, n in ((0, w), (1, h))
-    )
+    axes = image.ndim - 2
+    if axes not in (2, 3) or points.ndim != image.ndim or points.shape[-1] != axes or points.shape[0] != image.shape[0]:
+        raise ShapeError(
+            "grid_sample: expected [n, c, h, w] and [n, oh, ow, 2], or [n, c, d, h, w] and [n, od, oh, ow, 3], "
+            f"got {image.aval} and {points.aval}"
+        )
+    known = mode in ("bilinear", "nearest") or (mode == "bicubic" and axes == 2)
+    if not known or padding_mode not in ("zeros", "border", "reflection"):
+        raise ArgumentError(
+            f"grid_sample of {image.aval}: mode {shown(mode)} with padding_mode {shown(padding_mode)} is not known"
+        )
+    corners, lengths = bool(align_corners), image.shape[2:]
+    exact = [_pixels(get_item(points, (..., axes - 1 - k)), n, corners) for k, n in enumerate(lengths)]
+
+    def fold(at: Sequence[Tensor]) -> list[Tensor]:
+        return [_folded(x, n, padding_mode, corners) for x, n in zip(at, lengths, strict=True)]
+
+    if mode == "bicubic":
+        return _mixed(image, [_cubic_taps(at) for at in exact], fold)
+    exact = fold(exact)
     if mode == "nearest":
-        return _at(image, round_(detached(x)), round_(detached(y)))
-    left, top = floor(detached(x)), floor(detached(y))
-    right, below = subtract(x, left), subtract(y, top)
+        return _at(image, [round_(detached(at)) for at in exact])
+    return _mixed(image, [_linear_taps(at) for at in exact], lambda at: at)
+
+
+# whole positions along an axis, each with the weight of the element there
+_Taps = Sequence[tuple[Tensor, Tensor]]
+
+
+def _linear_taps(at: Tensor) -> _Taps:
+    low = floor(detached(at))
+    beyond = subtract(at, low)
+    return (low, subtract(1.0, beyond)), (add(low, 1), beyond)
+
+
+def _cubic_taps(at: Tensor) -> _Taps:
+    low = floor(detached(at))
+    beyond = subtract(at, low)
+    before = subtract(1.0, beyond)
+    near, far = (_cubic_near(beyond), _cubic_near(before)), (_cubic_far(add(beyond, 1.0)), _cubic_far(add(before, 1.0)))
+    return (subtract(low, 1), far[0]), (low, near[0]), (add(low, 1), near[1]), (add(low, 2), far[1])
+
+
+def _mixed(image: Tensor, taps: Sequence[_Taps], fold: Callable[[Sequence[Tensor]], Sequence[Tensor]]) -> Tensor:
+    """The sum over all choices of one tap per axis of the elements there, times the products of their weights."""
     total: Tensor | None = None
-    for dx, across in ((0, subtract(1.0, right)), (1, right)):
-        for dy, down in ((0, subtract(1.0, below)), (1, below)):
-            part = multiply(_at(image, add(left, dx), add(top, dy)), expand_dims(multiply(across, down), 1))
-            total = part if total is None else add(total, part)
+    for chosen in product(*taps):
+        weight = reduce(multiply, [share for _, share in chosen])
+        part = multiply(_at(image, fold([place for place, _ in chosen])), expand_dims(weight, 1))
+        total = part if total is None else add(total, part)
     assert total is not None
     return total
 
@@ -221,13 +279,18 @@ def _folded(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tenso
     return clip(at, 0.0, n - 1.0)
 
 
-def _at(image: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """The pixels [n, c, oh, ow] at whole positions [n, oh, ow]; 0 outside of the image."""
-    n, channels, h, w = image.shape
-    in_row, in_column = (logical_and(greater_equal(at, 0.0), less(at, float(length))) for at, length in ((x, w), (y, h)))
-    inside = logical_and(in_row, in_column)
-    safe = [astype(clip(at, 0.0, length - 1.0), np.int64) for at, length in ((x, w), (y, h))]
-    places = reshape(add(multiply(safe[1], w), safe[0]), (n, 1, -1))
-    index = broadcast_to(places, (n, channels, places.shape[2]))
-    values = reshape(gather(reshape(image, (n, channels, h * w)), 2, index), (n, channels, *x.shape[1:]))
-    return where(expand_dims(inside, 1), values, 0.0)
+def _at(image: Tensor, at: Sequence[Tensor]) -> Tensor:
+    """The elements [n, c, ...] at whole positions [n, ...], one for each axis after the channels; 0 outside of it."""
+    n, channels, *lengths = image.shape
+    inside: Tensor | None = None
+    places: Tensor | None = None
+    for place, length in zip(at, lengths, strict=True):
+        within = logical_and(greater_equal(place, 0.0), less(place, float(length)))
+        inside = within if inside is None else logical_and(inside, within)
+        safe = astype(clip(place, 0.0, length - 1.0), np.int64)
+        places = safe if places is None else add(multiply(places, length), safe)
+    assert inside is not None and places is not None
+    lines = reshape(places, (n, 1, -1))
+    index = broadcast_to(lines, (n, channels, lines.shape[2]))
+    values = gather(reshape(image, (n, channels, math.prod(lengths))), 2, index)
+    return where(expand_dims(inside, 1), reshape(values, (n, channels, *places.shape[1:])), 0.0)

@@ -12,6 +12,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, divide, multiply, sign, subtract
 from jitgrad.ops.comparison import less, logical_and, logical_xor, not_equal
 from jitgrad.ops.creation import asarray
+from jitgrad.ops.indexing import take
 from jitgrad.ops.joining import concat
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.linalg import matmul, outer
@@ -119,19 +120,25 @@ class Runs(NamedTuple):
     counts: Tensor | None
 
 
-def unique_consecutive(x: Operand, return_inverse: bool = False, return_counts: bool = False) -> Any:
+def unique_consecutive(
+    x: Operand, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
     """The flattened ``x`` without repetitions next to each other; on request with the place of each element in the
-    result, and the lengths of the repetitions.
+    result, and the lengths of the repetitions. With ``dim`` that of the slices along this axis.
 
     The shape depends on the values: a @jit function raises TracedValueError.
     """
     given = asarray(x)
-    values = given.concrete("unique_consecutive").reshape(-1)
-    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])) if values.size else np.zeros(0, np.int64)
+    values, k = given.concrete("unique_consecutive"), 0 if dim is None else normalize_axis("unique_consecutive", dim, given.ndim)
+    lines = values.reshape(-1, 1) if dim is None else np.moveaxis(values, k, 0).reshape(values.shape[k], -1 if values.size else 0)
+    changes = (lines[1:] != lines[:-1]).any(1)
+    starts = np.flatnonzero(np.concatenate([[True], changes])) if len(lines) else np.zeros(0, np.int64)
+    lengths = np.diff(starts, append=len(lines))
+    inverse = np.repeat(np.arange(starts.size), lengths)
     runs = Runs(
-        given.flatten()[starts],
-        asarray(np.repeat(np.arange(starts.size), np.diff(starts, append=values.size)).reshape(given.shape)),
-        asarray(np.diff(starts, append=values.size)),
+        given.flatten()[starts] if dim is None else take(given, starts, k),
+        asarray(inverse.reshape(given.shape) if dim is None else inverse),
+        asarray(lengths),
     )
     wanted = [True, return_inverse, return_counts]
     chosen = tuple(part for part, asked in zip(runs, wanted, strict=True) if asked)

@@ -10,11 +10,15 @@ import numpy as np
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add
+from jitgrad.ops.arithmetic import add, multiply
 from jitgrad.ops.convolution import FOLD, UNFOLD, conv2d, conv_transpose2d, padded
 from jitgrad.ops.creation import asarray
+from jitgrad.ops.indexing import gather
 from jitgrad.ops.movement import cut, expand_dims, permute_dims, reshape
+from jitgrad.ops.operand import ValuesAndIndices
 from jitgrad.ops.pooling import adaptive_avg_pool2d, adaptive_max_pool2d, avg_pool2d, max_pool2d
+from jitgrad.ops.rounding import floor_divide
+from jitgrad.ops.windows import unpooled
 
 Triple = tuple[int, int, int]
 IMAGE, SLICES = "h and w", "d"
@@ -159,27 +163,23 @@ def max_pool3d(
     dilation: Any = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-) -> Tensor:
+) -> Any:
     """The largest element of each window of ``x`` [n, c, d, h, w]; padding counts as -inf. Equal largest elements share
     the gradient.
 
-    Raises:
-        ArgumentError: with ``return_indices``, which is not supported.
+    With ``return_indices`` a named tuple of them and of their positions in the flattened volume, of the first of equals.
     """
     what = "max_pool3d"
-    if return_indices:
-        raise ArgumentError(f"{what}: return_indices is not supported; jitgrad.nn.functional.max_pool2d has it")
     volumes, alone = as_volumes(what, x)
     kernel = int_triple(what, "kernel_size", kernel_size, 1)
     step = kernel if stride is None or stride == [] else int_triple(what, "stride", stride, 1)
     margin, spread = int_triple(what, "padding", padding, 0), int_triple(what, "dilation", dilation, 1)
 
-    def pool(images: Tensor, axes: str) -> Tensor:
+    def pool(images: Tensor, axes: str) -> Any:
         k, s, p, d = (_pair(v, axes, fill) for v, fill in ((kernel, 1), (step, 1), (margin, 0), (spread, 1)))
-        out: Tensor = max_pool2d(images, k, s, p, d, ceil_mode)
-        return out
+        return max_pool2d(images, k, s, p, d, ceil_mode, return_indices)
 
-    return _without_batch(_over_both(volumes, pool), alone)
+    return _largest(volumes, pool, alone, return_indices)
 
 
 def avg_pool3d(
@@ -221,6 +221,37 @@ def _over_both(x: Tensor, pool: Any) -> Tensor:
     return reshape(out, (n, channels, out.shape[2], height, width))
 
 
+def _largest(x: Tensor, pool: Any, alone: bool, return_indices: bool) -> Any:
+    """The largest elements over both, with ``return_indices`` with their positions, which ``pool`` then gives, too."""
+    if not return_indices:
+        return _without_batch(_over_both(x, pool), alone)
+    n, channels, d, h, w = x.shape
+    flat, places = pool(reshape(x, (n, channels * d, h, w)), IMAGE)
+    height, width = flat.shape[2:]
+    pixels = height * width
+    out, chosen = pool(reshape(flat, (n, channels, d, pixels)), SLICES)
+    lines = (n, channels, out.shape[2] * pixels)
+    in_slice = gather(reshape(places, (n, channels, d * pixels)), 2, reshape(chosen, lines))
+    positions = add(multiply(floor_divide(reshape(chosen, lines), pixels), h * w), in_slice)
+    shape = (n, channels, out.shape[2], height, width)
+    return ValuesAndIndices(*(_without_batch(reshape(part, shape), alone) for part in (out, positions)))
+
+
+def max_unpool3d(
+    x: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Zeros, but the elements of ``x`` at ``indices``, as ``max_pool3d(..., return_indices=True)`` gives both.
+
+    ``output_size``: the depth, height and width of the result, where several fit. Of elements for one place, the last
+    stays.
+    """
+    what = "max_unpool3d"
+    volumes, alone = as_volumes(what, x)
+    kernel, margin = int_triple(what, "kernel_size", kernel_size, 1), int_triple(what, "padding", padding, 0)
+    steps = kernel if stride is None else int_triple(what, "stride", stride, 1)
+    return _without_batch(unpooled(what, volumes, indices, kernel, steps, margin, output_size), alone)
+
+
 def _sizes(what: str, output_size: Any) -> tuple[Any, Any, Any]:
     triple = (output_size,) * 3 if isinstance(output_size, (int, np.integer, type(None))) else tuple(output_size)
     if len(triple) != 3:
@@ -240,6 +271,12 @@ def adaptive_avg_pool3d(x: Any, output_size: Any) -> Tensor:
     return _adaptive("adaptive_avg_pool3d", adaptive_avg_pool2d, x, output_size)
 
 
-def adaptive_max_pool3d(x: Any, output_size: Any) -> Tensor:
-    """The largest elements of parts of ``x`` [n, c, d, h, w], so many that the result has ``output_size``."""
-    return _adaptive("adaptive_max_pool3d", adaptive_max_pool2d, x, output_size)
+def adaptive_max_pool3d(x: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of parts of ``x`` [n, c, d, h, w], so many that the result has ``output_size``.
+
+    With ``return_indices`` a named tuple of them and of their positions in the flattened volume, of the first of equals.
+    """
+    volumes, alone = as_volumes("adaptive_max_pool3d", x)
+    first, *rest = _sizes("adaptive_max_pool3d", output_size)
+    sizes = {IMAGE: tuple(rest), SLICES: (first, None)}
+    return _largest(volumes, lambda part, axes: adaptive_max_pool2d(part, sizes[axes], return_indices), alone, return_indices)

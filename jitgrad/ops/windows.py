@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -108,15 +109,23 @@ def max_unpool2d(
     x, alone = as_images(what, x)
     kernel, margin = int_pair(what, "kernel_size", kernel_size, 1), int_pair(what, "padding", padding, 0)
     steps = kernel if stride is None else int_pair(what, "stride", stride, 1)
-    fitting = tuple((x.shape[2 + k] - 1) * steps[k] - 2 * margin[k] + kernel[k] for k in (0, 1))
-    size = fitting if output_size is None else tuple(output_size)[-2:]
+    image = unpooled(what, x, indices, kernel, steps, margin, output_size)
+    return reshape(image, image.shape[1:]) if alone else image
+
+
+def unpooled(
+    what: str, x: Tensor, indices: Any, kernel: Sequence[int], steps: Sequence[int], margin: Sequence[int], output_size: Any
+) -> Tensor:
+    """Zeros [n, c, ...], but the elements of ``x`` [n, c, ...] at ``indices`` in the flattened axes after the channels."""
+    axes = zip(x.shape[2:], steps, margin, kernel, strict=True)
+    fitting = tuple((n - 1) * s - 2 * m + k for n, s, m, k in axes)
+    size = fitting if output_size is None else tuple(output_size)[-len(fitting) :]
     if any(abs(a - b) >= s for a, b, s in zip(size, fitting, steps, strict=True)):
         raise ArgumentError(f"{what}: output_size {shown(output_size)} does not fit: it must be near {fitting}")
-    n, channels, h, w = x.shape
-    places = reshape(asarray(indices), (n, channels, h * w))
-    out = scatter(x.new_zeros((n, channels, prod(size))), 2, places, reshape(x, (n, channels, h * w)))
-    image = reshape(out, (n, channels, *size))
-    return reshape(image, image.shape[1:]) if alone else image
+    lines = (*x.shape[:2], prod(x.shape[2:]))
+    places = reshape(asarray(indices), lines)
+    out = scatter(x.new_zeros((*x.shape[:2], prod(size))), 2, places, reshape(x, lines))
+    return reshape(out, (*x.shape[:2], *size))
 
 
 def max_unpool1d(

@@ -14,8 +14,21 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import asarray, tensor
 from jitgrad.ops.joining import stack
 from jitgrad.ops.random import Generator, randperm
+from jitgrad.utils.samplers import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+    batched,
+)
 
-__all__ = ["ConcatDataset", "DataLoader", "Dataset", "Subset", "TensorDataset", "default_collate", "random_split"]
+__all__ = [
+    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset", "RandomSampler", "Sampler",
+    "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler",
+    "default_collate", "random_split",
+]  # fmt: skip
 
 
 class Dataset:
@@ -26,6 +39,49 @@ class Dataset:
 
     def __getitem__(self, index: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} defines no __getitem__")
+
+
+class IterableDataset(Dataset):
+    """Base class of data sets without indices: subclasses define ``__iter__``."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError(f"{type(self).__name__} defines no __iter__")
+
+
+class ChainDataset(IterableDataset):
+    """The items of several iterable data sets, one after the other."""
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets: Iterable[Any] = datasets
+
+    def __iter__(self) -> Iterator[Any]:
+        return (item for dataset in self.datasets for item in dataset)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.datasets))
+
+
+class StackDataset(Dataset):
+    """The items of several data sets of one length beside each other: as tuples, or as dicts of keywords' names.
+
+    Raises:
+        ArgumentError: the lengths differ; there is no data set, or some have names and others not.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.datasets: Any = kwargs or args
+        parts: list[Any] = [*args, *kwargs.values()]
+        if bool(args) == bool(kwargs) or len({len(part) for part in parts}) != 1:
+            lengths = [len(part) for part in parts]
+            raise ArgumentError(f"StackDataset: data sets of one length, all with names or none; got lengths {lengths}")
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: part[index] for name, part in self.datasets.items()}
+        return tuple([part[index] for part in self.datasets])
+
+    def __len__(self) -> int:
+        return len(next(iter(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)))
 
 
 class TensorDataset(Dataset):
@@ -119,16 +175,20 @@ def default_collate(batch: Sequence[Any]) -> Any:
 class DataLoader:
     """Iterates over batches of ``dataset``, in this process: options about workers are accepted and change nothing.
 
-    Raises ArgumentError for a sampler, which is not supported.
+    ``sampler`` gives the indices in order, and ``batch_sampler`` lists of them; ``batch_size=None`` gives single items.
+    An :class:`IterableDataset` gives its own order.
+
+    Raises:
+        ArgumentError: a batch size below 1; a data set without indices; options that exclude each other.
     """
 
     def __init__(
         self,
         dataset: Any,
         batch_size: int | None = 1,
-        shuffle: bool = False,
-        sampler: Any = None,
-        batch_sampler: Any = None,
+        shuffle: bool | None = False,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
         num_workers: int = 0,
         collate_fn: Callable[[Sequence[Any]], Any] | None = None,
         pin_memory: bool = False,
@@ -136,13 +196,16 @@ class DataLoader:
         generator: Generator | None = None,
         **_workers: Any,
     ) -> None:
-        if sampler is not None or batch_sampler is not None:
-            raise ArgumentError(
-                "DataLoader: samplers are not supported; iterate over lists of indices, dataset[indices]"
-            )
         if batch_size is not None and batch_size < 1:
             raise ArgumentError(f"DataLoader: batch_size must be at least 1, or None for single examples, got {batch_size}")
-        if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
+        if sampler is not None and shuffle:
+            raise ArgumentError("DataLoader: sampler= is an order, and shuffle=True another one; leave one of them out")
+        if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+            raise ArgumentError("DataLoader: batch_sampler= goes without batch_size, shuffle, sampler and drop_last")
+        if isinstance(dataset, IterableDataset):
+            if shuffle or sampler is not None or batch_sampler is not None:
+                raise ArgumentError("DataLoader: an IterableDataset has its own order; leave shuffle and samplers out")
+        elif not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
             raise ArgumentError(f"DataLoader: a data set has len() and dataset[index]; {type(dataset).__name__} has not")
         self.dataset = dataset
         self.batch_size = batch_size
@@ -150,19 +213,24 @@ class DataLoader:
         self.collate_fn: Callable[[Sequence[Any]], Any] = collate_fn or default_collate
         self.drop_last = drop_last
         self.generator = generator
+        ordered = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        self.sampler: Any = ordered if sampler is None else sampler
+        if batch_sampler is None and batch_size is not None:
+            batch_sampler = BatchSampler(self.sampler, batch_size, drop_last)
+        self.batch_sampler: Any = batch_sampler
 
     def __len__(self) -> int:
-        size, count = self.batch_size or 1, len(self.dataset)
-        return count // size if self.drop_last else -(-count // size)
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        count, size = len(self.dataset), self.batch_size
-        order: list[int] = randperm(count, generator=self.generator).tolist() if self.shuffle else list(range(count))
-        if size is None:
-            yield from (self.dataset[k] for k in order)
-            return
-        for k in range(len(self)):
-            yield self.collate_fn([self.dataset[i] for i in order[k * size : (k + 1) * size]])
+        if isinstance(self.dataset, IterableDataset):
+            items = iter(self.dataset)
+            size = self.batch_size
+            return items if size is None else map(self.collate_fn, batched(items, size, self.drop_last))
+        if self.batch_sampler is None:
+            return (self.dataset[k] for k in self.sampler)
+        return (self.collate_fn([self.dataset[k] for k in batch]) for batch in self.batch_sampler)
+
 
 if not TYPE_CHECKING:
     __getattr__: Lookup = raising("jitgrad.utils.data", globals())

@@ -55,8 +55,60 @@ def test_a_function_collates() -> None:
     batches = list(DataLoader([1, 2, 3], batch_size=2, collate_fn=sum))
     assert batches == [3, 3]
     assert default_collate([(1.0, 2), (3.0, 4)])[1].tolist() == [2, 4]
-    with pytest.raises(ArgumentError, match="lists of indices"):
-        DataLoader([1], sampler=[0])
+
+
+def test_samplers_give_the_order() -> None:
+    data = jg.utils.data
+    order = [2, 0, 3]
+    assert [b.tolist() for b in DataLoader([10, 11, 12, 13], 2, sampler=order)] == [[12, 10], [13]]
+    assert [b.tolist() for b in DataLoader([10, 11, 12, 13], batch_sampler=[[0, 1, 2], [3]])] == [[10, 11, 12], [13]]
+    assert list(DataLoader([10, 11, 12], None, sampler=order[:2])) == [12, 10]
+    assert list(data.BatchSampler(data.SequentialSampler(range(5)), 2, True)) == [[0, 1], [2, 3]]
+    assert len(data.BatchSampler(range(5), 2, True)) == 2 and len(data.BatchSampler(range(5), 2, False)) == 3
+    assert sorted(data.SubsetRandomSampler([4, 7, 9])) == [4, 7, 9]
+
+
+def test_random_samplers_draw_as_many_as_asked() -> None:
+    data, g = jg.utils.data, jg.Generator(3)
+    twice = list(data.RandomSampler(range(4), num_samples=6, generator=g))
+    assert sorted(twice[:4]) == [0, 1, 2, 3] and len(set(twice[4:])) == 2
+    assert set(data.RandomSampler(range(3), replacement=True, num_samples=100, generator=g)) == {0, 1, 2}
+    assert list(data.RandomSampler([])) == [] and len(data.RandomSampler(range(7))) == 7
+    drawn = list(data.WeightedRandomSampler([0.0, 1.0, 3.0], 4000, generator=g))
+    assert len(drawn) == 4000 and 0 not in drawn and 2700 < drawn.count(2) < 3300
+    assert sorted(data.WeightedRandomSampler([0.5, 1.0, 3.0], 3, replacement=False, generator=g)) == [0, 1, 2]
+    with pytest.raises(ArgumentError, match="num_samples must be an int of at least 1, got 0"):
+        data.WeightedRandomSampler([1.0], 0)
+    with pytest.raises(ArgumentError, match="the weights must be a vector"):
+        data.WeightedRandomSampler([[1.0]], 1)
+
+
+def test_options_of_loaders_that_exclude_each_other() -> None:
+    with pytest.raises(ArgumentError, match="leave one of them out"):
+        DataLoader([1], shuffle=True, sampler=[0])
+    with pytest.raises(ArgumentError, match="batch_sampler= goes without"):
+        DataLoader([1], 2, batch_sampler=[[0]])
+    with pytest.raises(ArgumentError, match="has its own order"):
+        DataLoader(jg.utils.data.ChainDataset([]), shuffle=True)
+
+
+def test_data_sets_without_indices_and_beside_each_other() -> None:
+    data = jg.utils.data
+
+    class Counting(data.IterableDataset):  # type: ignore[name-defined,misc]
+        def __iter__(self) -> Any:
+            return iter(range(3))
+
+        def __len__(self) -> int:
+            return 3
+
+    chain = data.ChainDataset([Counting(), Counting()])
+    assert [b.tolist() for b in DataLoader(chain, 4)] == [[0, 1, 2, 0], [1, 2]]
+    assert len(chain) == 6 and list(DataLoader(chain, None)) == [0, 1, 2] * 2 and len(DataLoader(chain, 4)) == 2
+    assert data.StackDataset([1, 2], "ab")[1] == (2, "b")
+    assert data.StackDataset(x=[1, 2], y="ab")[0] == {"x": 1, "y": "a"} and len(data.StackDataset(x=[1, 2])) == 2
+    with pytest.raises(ArgumentError, match=r"got lengths \[1, 2\]"):
+        data.StackDataset([1], [1, 2])
 
 
 def test_checkpoint_computes_the_same_gradient() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad import nn
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.nn import functional as F
 from tests.agreement import assert_same_as_torch
@@ -25,6 +26,7 @@ WITH_EMPTY_ROW = MASK & (np.arange(5) != 2)[:, None]
 SCORES, CLASSES = RNG.normal(size=(3, 4, 2)), np.array([[0, 3], [-100, 1], [2, 2]])
 MAPS, W3 = RNG.normal(size=(2, 2, 3)), RNG.normal(size=(3, 4, 4))
 GRID, MODES = RNG.uniform(-1.6, 1.6, (2, 3, 5, 2)), ("zeros", "border", "reflection")
+VOL, GRID3 = RNG.normal(size=(2, 4, 4, 5, 6)), RNG.uniform(-1.4, 1.4, (2, 2, 3, 2, 3))
 G = X + np.where(np.abs(X) < 0.1, 0.2, 0.0)  # no point at a kink
 
 SAME: dict[str, tuple[Any, ...]] = {
@@ -67,15 +69,28 @@ SAME: dict[str, tuple[Any, ...]] = {
         lambda f, x, g: [f.grid_sample(x, g, padding_mode=p, align_corners=a) for p in MODES for a in (False, True)], IMG, GRID
     ),
     "grid_sample_nearest": (lambda f, x, g: [f.grid_sample(x, g.detach(), "nearest", p) for p in MODES], IMG, GRID),
+    "grid_sample_cubic": (
+        lambda f, x, g: [f.grid_sample(x, g, "bicubic", p, a) for p in MODES for a in (False, True)], IMG, GRID
+    ),
+    "grid_sample_volumes": (
+        lambda f, x, g: [f.grid_sample(x, g, k, p) for p in MODES for k in ("bilinear", "nearest")], VOL, GRID3
+    ),
     "affine_grid": (lambda f, t: (f.affine_grid(t, (2, 4, 5, 6)), f.affine_grid(t, (2, 1, 3, 1), True)), MAPS),
     "unfold": (lambda f, x: (f.unfold(x, 2), f.unfold(x, (3, 2), (1, 2), (1, 0), (2, 1)), f.unfold(x[0], 3)), IMG),
     "fold": (lambda f, x: (f.fold(x, (4, 3), 2, 1, 0, 1), f.fold(x[0], (4, 3), (2, 2))), RNG.normal(size=(2, 12, 6))),
     "max_unpool": (lambda f, x: f.max_unpool2d(*f.max_pool2d(x, 2, return_indices=True), 2, output_size=(7, 6)), IMG),
     "max_unpool1d": (lambda f, x: f.max_unpool1d(*f.max_pool1d(x, 2, return_indices=True), 2, output_size=(9,)), SEQ),
+    "max_unpool3d": (
+        lambda f, x: f.max_unpool3d(*f.max_pool3d(x, 2, (2, 2, 3), return_indices=True), 2, (2, 2, 3), output_size=x.shape), VOL
+    ),
     "lp_pool": (lambda f, x: (f.lp_pool2d(x**2, 3.0, (2, 3), 2), f.lp_pool1d(x[0] ** 2 + 0.1, 1.5, 2)), IMG),
     "shuffles": (lambda f, x: (f.channel_shuffle(x, 2), f.pixel_unshuffle(x[:, :, :6], 2), f.local_response_norm(x, 2)), IMG),
     "bilinear_map": (lambda f, x, y, w, b: (f.bilinear(x, y, w, b), f.bilinear(x[0], y[0], w)), X, Y, W3, C4[:3]),
     "embedding_bag": (lambda f, i, w: [f.embedding_bag(i[None], w, mode=m, padding_idx=3) for m in ("sum", "mean")], LABELS, X),
+    "embedding_bag_max": (
+        lambda f, i, o, w: [f.embedding_bag(i, w, o, mode="max", include_last_offset=x) for x in (False, True)],
+        LABELS, np.array([0, 2, 2, 5]), X,
+    ),
     "pdist": (lambda f, x: (f.pdist(x), f.pdist(x, 1.0)), X),
     "pad": (lambda f, x: (f.pad(x, (1, 2)), f.pad(x, (1, 0, 2, 1), "constant", 3.0), f.pad(x, (-1, 2, 0, -2))), IMG),
     "pad_modes": (lambda f, x: [f.pad(x, (1, 2, 2, 1), mode=k) for k in ("reflect", "replicate", "circular")], IMG),
@@ -160,6 +175,44 @@ def test_alpha_dropout_keeps_mean_and_variance():
     assert F.alpha_dropout(x, 1.0, training=True).abs().max().item() == 0.0
 
 
+def test_feature_alpha_dropout_of_channels():
+    x = jg.randn(200, 300, 3, 2, generator=jg.Generator(1))
+    y = F.feature_alpha_dropout(x, 0.3, training=True, generator=jg.Generator(0)).numpy()
+    lost = (y == y[..., :1, :1]).all(axis=(2, 3))
+
+    assert 0.28 < lost.mean() < 0.32 and abs(y.mean()) < 0.02 and abs(y.var() - 1) < 0.02
+    assert nn.FeatureAlphaDropout(0.5).eval()(x) is x
+    with pytest.raises(ShapeError, match=r"expected \[n, channels, ...\], got f32\[3\]"):
+        F.feature_alpha_dropout(jg.ones(3), training=True)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_rrelu_draws_a_slope_per_element(compiled: bool):
+    x = jg.tensor([-1.0, -2.0, 1.0, 3.0] * 500, requires_grad=True)
+
+    def run(x: Any) -> Any:
+        y = F.rrelu(x, 0.1, 0.4, training=True)
+        return y, jg.grad(lambda x: F.rrelu(x, 0.1, 0.3).sum())(x)
+
+    y, mean_slope = (jg.jit(run, backend="python") if compiled else run)(x)
+    y.sum().backward()
+    given = x.detach().numpy()
+    slopes = (y.detach().numpy() / given)[given < 0]
+    assert slopes.min() >= 0.1 and slopes.max() < 0.4 + 1e-6 and 0.24 < slopes.mean() < 0.26 and slopes.std() > 0.08
+    np.testing.assert_allclose(x.grad.numpy()[given < 0], slopes, rtol=1e-6)
+    np.testing.assert_allclose(mean_slope.numpy()[:4], [0.2, 0.2, 1.0, 1.0], rtol=1e-6)
+
+
+def test_rrelu_of_a_module_in_place_and_in_evaluation():
+    x = jg.tensor([-1.0, 2.0])
+
+    assert nn.RReLU(0.2, 0.4, inplace=True).eval()(x) is x
+    np.testing.assert_allclose(x.numpy(), [-0.3, 2.0], rtol=1e-6)
+    assert jg.rrelu(jg.tensor([-24.0])).tolist() == [-5.5]
+    with pytest.raises(ArgumentError, match=r"lower=0\.5 above upper=0\.1"):
+        F.rrelu(x, 0.5, 0.1)
+
+
 def test_ctc_of_all_labels_in_a_vector_and_of_one_sequence():
     scores, rows = jg.log_softmax(jg.tensor(RNG.normal(size=(6, 3, 4))), -1), [[1, 2], [3], [3, 3, 1]]
     padded = jg.tensor([[1, 2, 0], [3, 0, 0], [3, 3, 1]])
@@ -216,7 +269,7 @@ def test_attention_drops_weights():
     assert not np.allclose(dropped.numpy(), F.scaled_dot_product_attention(q, q, q).numpy())
 
 
-NEW = ["bicubic", "grid_sample", "unfold", "fold", "max_unpool", "lp_pool", "shuffles", "embedding_bag"]
+NEW = ["bicubic", "grid_sample", "unfold", "fold", "max_unpool", "lp_pool", "shuffles", "embedding_bag", "max_unpool3d"]
 
 
 @pytest.mark.parametrize("name", ["max_pool2d_indices", "avg_pool2d_ceil", "conv_transpose2d", "attention_mask", "pad", *NEW])
@@ -241,7 +294,10 @@ def test_compiled(name: str):
         (lambda: F.interpolate(IMG), ArgumentError, "size and scale_factor"),
         (lambda: F.interpolate(IMG, 3, mode="linear"), ArgumentError, "a mode for it"),
         (lambda: F.conv3d(IMG, W2), ShapeError, "do not fit together"),
-        (lambda: F.max_pool3d(IMG, 2, return_indices=True), ArgumentError, "return_indices is not supported"),
+        (lambda: F.grid_sample(VOL, GRID3, "bicubic"), ArgumentError, r"of f64\[2,4,4,5,6\]: mode 'bicubic'"),
+        (lambda: F.multi_head_attention_forward(
+            X, X, X, 5, 1, None, None, None, None, False, 0.0, None, None), ArgumentError, "for 1 heads of 5 features"),
+        (lambda: F.max_unpool3d(VOL, VOL, 2, output_size=(40, 2, 2)), ArgumentError, "near"),
         (lambda: F.avg_pool3d(SEQ, 2), ShapeError, r"\[n, channels, d, h, w\]"),
         (lambda: F.fold(SEQ, (5, 5), 2), ShapeError, "windows"),
         (lambda: F.grid_sample(IMG, X), ShapeError, "expected"),

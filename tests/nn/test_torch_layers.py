@@ -56,6 +56,12 @@ def per_head(m: Any) -> Any:
     return _Calling(layer, lambda f, q, k, v, a: f(q, k, v, attn_mask=a, average_attn_weights=False))
 
 
+def with_more_keys(m: Any) -> Any:
+    """Attention with a learned key and one of zeros, and both masks."""
+    layer = m.MultiheadAttention(4, 2, add_bias_kv=True, add_zero_attn=True)
+    return _Calling(layer, lambda f, x, pad, no: f(x, x, x, key_padding_mask=pad, attn_mask=no))
+
+
 LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
     "Linear": (lambda m: m.Linear(4, 3), (X,)),
     "Embedding": (lambda m: m.Embedding(4, 3, padding_idx=1), (IDS,)),
@@ -102,6 +108,11 @@ LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
     "columns": (lambda m: m.Sequential(m.Unfold((3, 2), 1, 1, 2), m.Fold((7, 6), (3, 2), 1, 1, 2)), (IMG,)),
     "channels": (lambda m: m.Sequential(m.PixelUnshuffle(2), m.ChannelShuffle(4)), (IMG[:, :, :6],)),
     "Upsample": (lambda m: m.Sequential(m.UpsamplingNearest2d(scale_factor=2), m.UpsamplingBilinear2d((9, 5))), (IMG,)),
+    "AdaptiveMaxPool3d": (
+        lambda m: _Calling(m.AdaptiveMaxPool3d((2, 3, 3), True), lambda f, x: (f(x)[0], f(x)[1] * 1.0)), (VOL,),
+    ),
+    "EmbeddingBag_max": (
+        lambda m: m.EmbeddingBag(4, 3, mode="max", include_last_offset=True), (LABELS, np.array([0, 2, 2, 5]))),
     "Upsample3d": (lambda m: m.Upsample((3, 9, 5), mode="trilinear"), (VOL,)),
     "Bilinear": (lambda m: m.Bilinear(4, 4, 3), (X, Y)),
     "EmbeddingBag": (lambda m: m.EmbeddingBag(4, 3, padding_idx=1), (IDS,)),
@@ -134,6 +145,7 @@ LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
     "attention": (lambda m: _Calling(m.MultiheadAttention(4, 2), lambda f, x, y: f(x, y, y)), (TIME, TIME[:4])),
     "attention_alone": (lambda m: _Calling(m.MultiheadAttention(4, 1), lambda f, x: f(x, x, x)), (X,)),
     "attention_masks": (masked, (TIME.swapaxes(0, 1).copy(), PADDED, NOT_ALLOWED)),
+    "attention_more_keys": (with_more_keys, (TIME, PADDED, NOT_ALLOWED)),
     "attention_widths": (per_head, (TIME, TIME[..., :3], H2.repeat(3, 0), RNG.normal(size=(6, 6, 6)))),
     "encoder layer": (lambda m: m.TransformerEncoderLayer(4, 2, 7, dropout=0.0), (TIME, NOT_ALLOWED)),
     "encoder": (

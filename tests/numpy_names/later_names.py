@@ -14,7 +14,13 @@ COUNTS = np.array([2, 5, 1, 5, 7])
 OTHERS = np.array([5, 2, 9])
 LINES = (lambda v: v.sum(), lambda v: v[::-1], lambda v: v[:2, None] * v[:1])
 
+PADDED = np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+
 LATER: list[Case] = [
+    case("modf", A), case("modf", F4), case("modf", np.array([np.inf, -np.inf, np.nan, -2.0, 0.3])),
+    case("trim_zeros", PADDED), case("trim_zeros", PADDED[1:, 0], "b"), case("trim_zeros", PADDED[:, 0], "F"),
+    case("trim_zeros", PADDED, axis=0), case("trim_zeros", np.zeros(3)), case("trim_zeros", PADDED[:, 1]),
+    case("matvec", C, C[0, 0]), case("vecmat", A[:, 0], A), case("matvec", A, A[0]),
     case("polyfit", T, Y, 3), case("polyfit", T, YS, 2), case("polyfit", T, Y, 2, w=np.abs(T) + 0.5), case("polyfit", T, Y, 0),
     case("polyadd", V, W), case("polyadd", W, V), case("polysub", V, INTS[0]), case("polysub", INTS[0], INTS[1]),
     case("polymul", V, W), case("polyder", V), case("polyder", V, 2), case("polyder", V[:1]), case("polyint", V),
@@ -43,6 +49,8 @@ LATER: list[Case] = [
 ]  # fmt: skip
 
 LATER_SMOOTH = [
+    ("modf", lambda np, x: np.modf(3 * x)[0] ** 2, A), ("matvec", lambda np, x: np.matvec(x, x[0] ** 2), A),
+    ("vecmat", lambda np, x: np.vecmat(x[:, 0], x**2), A),
     ("polyfit", lambda np, x: np.polyfit(T, x, 2), Y), ("polyfit_at", lambda np, x: np.polyfit(x, Y, 2), T),
     ("polymul", lambda np, x: np.polymul(x, x), V), ("polyint", lambda np, x: np.polyint(x, 2, [1.0, 2.0]), V),
     ("poly", lambda np, x: np.poly(x) ** 2, V),

@@ -22,7 +22,7 @@ pytestmark = [
 ]
 CASES, SMOOTH = FIRST + LATER, FIRST_SMOOTH + LATER_SMOOTH
 NEED_VALUES = (
-    "bincount unique nonzero argwhere flatnonzero extract compress union1d intersect1d setdiff1d setxor1d".split()
+    "bincount unique nonzero argwhere flatnonzero extract compress union1d intersect1d setdiff1d setxor1d trim_zeros".split()
 )
 
 

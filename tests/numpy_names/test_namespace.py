@@ -7,7 +7,7 @@ import pytest
 
 import jitgrad as jg
 import jitgrad.numpy as np
-from jitgrad.core.errors import ArgumentError, TracedValueError
+from jitgrad.core.errors import ArgumentError, ShapeError, TracedValueError
 from jitgrad.numpy import random
 
 X = numpy.array([[1.0, -2.0], [3.0, 0.5]])
@@ -125,3 +125,14 @@ def test_ragged_lists_are_refused():
 
 def test_cbrt_is_steep_at_zero():
     assert jg.grad(lambda x: np.sum(np.cbrt(x)))(jg.tensor([0.0, 8.0])).tolist() == [numpy.inf, pytest.approx(1 / 12)]
+
+
+def test_positions_of_parts_of_matrices_are_numpys() -> None:
+    x = numpy.arange(12.0).reshape(3, 4)
+
+    for name, *args in (("tril_indices_from", 1), ("triu_indices_from", -1)):
+        found = getattr(np, name)(jg.tensor(x), *args)
+        assert [k.tolist() for k in found] == [k.tolist() for k in getattr(numpy, name)(x, *args)]
+    assert [k.tolist() for k in np.diag_indices_from(jg.ones(3, 3))] == [[0, 1, 2]] * 2
+    with pytest.raises(ShapeError, match=r"of f64\[3,4\]: expected at least two axes, of one length"):
+        np.diag_indices_from(jg.tensor(x))

@@ -9,6 +9,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from jitgrad.ops import torch_in_place
 from jitgrad.ops.torch_methods import IN_PLACE
 from tests.agreement import assert_same_as_torch
 
@@ -377,3 +378,21 @@ def test_pairs_in_a_compiled_function():
 def test_errors(call: Any, error: type[Exception], words: str):
     with pytest.raises(error, match=words):
         call(jg.asarray(X))
+
+
+def test_functions_at_the_top_that_change_their_argument() -> None:
+    names = sorted(name for name in torch_in_place.__dict__ if name.endswith("_") and not name.startswith("_"))
+    x = jg.tensor([0.5, -0.25], dtype=jg.float64)
+
+    assert len(names) > 60 and all(getattr(jg, name).__name__ == name for name in names)
+    assert jg.exp_(x) is x and jg.clamp_(x, 1.0, max=1.2).tolist() == [1.2, 1.0]
+
+    @jg.jit(backend="python")
+    def step(x: Any) -> Any:
+        y = x * 2.0
+        return jg.mul(jg.sin_(y), y)
+
+    (g,) = jg.vjp(step, x)[1](jg.ones(2, dtype=jg.float64))
+    np.testing.assert_allclose(g.numpy(), 4 * np.sin(2 * x.numpy()) * np.cos(2 * x.numpy()))
+    with pytest.raises(ArgumentError, match=r"exp_ changes a tensor in place, got 1\.0; exp returns a new one"):
+        jg.exp_(1.0)

@@ -35,6 +35,7 @@ SAME: dict[str, tuple[Any, ...]] = {
     "bucketize": (lambda m, x, v: [m.bucketize(x, v.sort(dim=0)[0], right=k) for k in (False, True)], X, V),
     "logcumsumexp": (lambda m, x: (m.logcumsumexp(x, 0), (x * 300).logcumsumexp(dim=-1)), X),
     "unique_consecutive": (lambda m, x: (*m.unique_consecutive(x, True, True), m.unique_consecutive(x)), RUNS),
+    "unique_consecutive_slices": (lambda m, x: m.unique_consecutive(x[:, None] * 0 + x, dim=1), RUNS),
     "slice_scatter": (lambda m, x, s: (m.slice_scatter(x, s, 0, 1, 5, 2), m.slice_scatter(x, x[:, :2], dim=1, start=2)), X, SRC),
     "select_scatter": (lambda m, x, v: (m.select_scatter(x, v, 0, 2), x.select_scatter(x[:, 0], dim=1, index=-1)), X, V),
     "diagonal_scatter": (lambda m, x, v: [x.diagonal_scatter(v[:n], k) for n, k in ((4, 0), (3, 1), (4, -1))], X, V),
@@ -73,7 +74,7 @@ def test_same_as_torch(name: str) -> None:
 
 # --- without torch -----------------------------------------------------------------------------------------------
 
-TRACEABLE = [name for name in SAME if name not in ("unique_consecutive", "triangles", "in place of ints")]
+TRACEABLE = [name for name in SAME if not name.startswith("unique") and name not in ("triangles", "in place of ints")]
 
 
 @pytest.mark.parametrize("name", TRACEABLE)

@@ -49,6 +49,8 @@ REORDERED: Mapping[str, Callable[[], Function]] = {
     "einsum": lambda: lambda operands, equation: jg.einsum(equation, *operands),
     **{name: partial(_filling, name) for name in ("cauchy", "exponential", "geometric", "log_normal")},
     "linalg.pinv/singular": lambda: lambda x, y: jg.linalg.pinv(x @ y.mT),
+    "pca_lowrank": lambda: lambda x, y, **keywords: jg.pca_lowrank(x @ y.mT, **keywords),
+    "svd_lowrank": lambda: lambda x, y, **keywords: jg.svd_lowrank(x @ y.mT, **keywords),
     "meshgrid/variadic_tensors": lambda: lambda first, *more, **keywords: jg.meshgrid(first, *more, **keywords),
     "nn.functional.embedding": lambda: _index_first(jg.nn.functional.embedding),
     "nn.functional.embedding_bag": lambda: _index_first(jg.nn.functional.embedding_bag),
@@ -69,8 +71,17 @@ def _svd_parts(out: Any) -> Any:
     return u[..., : s.shape[-1]].abs(), s, vh[..., : s.shape[-1], :].abs()
 
 
+def _singular_parts(out: Any) -> Any:
+    u, s, v = out
+    return u[..., : s.shape[-1]].abs(), s, v[..., : s.shape[-1]].abs()
+
+
 # What a decomposition determines: vectors have no sign, and those of the null space no direction.
-UNIQUE_PARTS: Mapping[str, Callable[[Any], Any]] = {"linalg.eigh": _eigh_parts, "linalg.svd": _svd_parts}
+UNIQUE_PARTS: Mapping[str, Callable[[Any], Any]] = {
+    "linalg.eigh": _eigh_parts,
+    "linalg.svd": _svd_parts,
+    **dict.fromkeys(("pca_lowrank", "svd", "svd_lowrank"), _singular_parts),
+}
 
 
 def our_function(name: str, variant: str) -> Function | None:

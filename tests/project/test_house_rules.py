@@ -21,7 +21,7 @@ BANNED = re.compile(r"(^|_)(utils?|helpers?|managers?|ctx|data2)($|_)")
 NAMED_BY_OTHERS = {  # where users of torch look for clip_grad_norm_ and DataLoader, and those of JAX for tree_map
     *(f"jitgrad/nn/utils/{name}.py" for name in ("__init__", "hooked_weights", "parametrizations", "parametrize", "rnn")),
     "jitgrad/optim/swa_utils.py",
-    *("jitgrad/utils/__init__.py", "jitgrad/utils/data.py", "jitgrad/utils/checkpoint.py"),
+    *("jitgrad/utils/__init__.py", "jitgrad/utils/data.py", "jitgrad/utils/samplers.py", "jitgrad/utils/checkpoint.py"),
     *("jitgrad/flatten_util/__init__.py", "jitgrad/tree_util/__init__.py"),
 }
 FRAME_ACCESS = {"_getframe", "currentframe", "_current_frames", "getouterframes", "stack", "trace"}

@@ -54,6 +54,56 @@ def test_values_of_two_operands_are_scipys(name):
     assert_same(getattr(special, name)(x, y).numpy(), getattr(scipy, name)(x, y), 1e-11)
 
 
+@pytest.mark.parametrize("name", ["ellipk", "ellipe", "ellipkm1"])
+def test_elliptic_integrals_are_scipys(name):
+    scipy = pytest.importorskip("scipy.special")
+    x = np.concatenate([POINTS, 1 - np.exp(rng.uniform(-35, 0, 50)), [INF, -INF]])
+
+    assert_same(getattr(special, name)(x).numpy(), getattr(scipy, name)(x), 1e-13)
+
+
+@pytest.mark.parametrize("name", ["huber", "pseudo_huber"])
+def test_losses_are_scipys(name):
+    scipy = pytest.importorskip("scipy.special")
+    delta, r = np.meshgrid([-1.0, 0.0, 0.5, 2.0, 1e3], [-3.0, -0.2, 0.0, 1.0, 1e5, 1e160, INF, NAN])
+
+    with np.errstate(all="ignore"):
+        assert_same(getattr(special, name)(delta, r).numpy(), getattr(scipy, name)(delta, r), 1e-15)
+
+
+@pytest.mark.parametrize(
+    "name", "chebyt chebyu sh_chebyt sh_chebyu hermite hermitenorm laguerre legendre".split()
+)
+def test_orthogonal_polynomials_are_scipys(name):
+    scipy = pytest.importorskip("scipy.special")
+    ours, theirs = (getattr(m, f"eval_{name}") for m in (special, scipy))
+    x = np.linspace(-2.0, 2.0, 24)
+
+    for n in (0, 1, 2, 9, np.arange(24) % 8, np.arange(3)[:, None]):
+        np.testing.assert_allclose(ours(n, x).numpy(), theirs(n, x), rtol=1e-11, atol=1e-11)
+    np.testing.assert_array_equal(jg.jit(lambda x: ours(5, x), backend="python")(jg.tensor(x)).numpy(), ours(5, x).numpy())
+    assert ours(3, np.arange(3)).dtype == np.float64 and ours(3, jg.ones(2)).dtype == np.float32
+    assert ours(-1, x).tolist() == [0.0] * 24
+    with pytest.raises(ArgumentError, match=r"a degree is an integer, got \[0\.5\]"):
+        ours(0.5, x)
+
+
+def test_gradients_of_compositions():
+    x = np.array([-0.7, 0.1, 0.6])
+    check_grads(lambda x: special.chebyshev_polynomial_t(x, 4) * special.chebyshev_polynomial_u(x, 3), [x], order=2)
+    check_grads(lambda x: special.chebyshev_polynomial_v(x, 4) * special.chebyshev_polynomial_w(x, 3), [x], order=2)
+    check_grads(special.ellipk, [x], order=2)
+    check_grads(special.ellipe, [x], order=2)
+    check_grads(special.spherical_bessel_j0, [np.array([-3.0, 1e-4, 0.2])], order=2)
+    check_grads(lambda d, r: special.huber(d, r) + special.pseudo_huber(d, r), [np.array([0.5, 2.0]), np.array([-3.0, 0.4])])
+
+
+def test_spherical_bessel_at_edges():
+    found = special.spherical_bessel_j0(jg.tensor([0.0, 5e-4, 2.0, INF, NAN], dtype=np.float64)).numpy()
+
+    assert_same(found, np.array([1.0, math.sin(5e-4) / 5e-4, math.sin(2.0) / 2.0, 0.0, NAN]), 1e-15)
+
+
 @pytest.mark.parametrize("order", range(5))
 def test_polygamma_is_scipys(order):
     scipy = pytest.importorskip("scipy.special")

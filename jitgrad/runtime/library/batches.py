@@ -18,6 +18,7 @@ from jitgrad.core.op import OpDef
 from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.ops.decompositions import EIG, EIGH, QR, SVD
 from jitgrad.ops.fourier import DFT, IRDFT, RDFT
+from jitgrad.ops.lu import LU
 from jitgrad.runtime.executor.library_threads import run_shared
 
 _MIN_TRANSFORMED = 1 << 16  # elements, which take some 0.2 ms; waking a thread of Python takes some 0.05
@@ -104,5 +105,5 @@ def find_decompositions(op: OpDef, operands: Sequence[Aval], attrs: Mapping[str,
 
 FOUND_BY = {
     **dict.fromkeys(_TRANSFORMS, find_transforms),
-    **dict.fromkeys((EIG, EIGH, QR, SVD), find_decompositions),
+    **dict.fromkeys((EIG, EIGH, QR, SVD, LU), find_decompositions),
 }

@@ -1,4 +1,4 @@
-"""scipy.special: elementwise functions that fuse into kernels; imports core, ops.
+"""scipy.special: elementwise functions that fuse into kernels; imports core, ops, numpy.
 
 A name is public once it is imported here ``as`` itself.
 """
@@ -16,22 +16,43 @@ from jitgrad.ops.gamma import (
     digamma as digamma, gamma as gamma, gammainc as gammainc, gammaincc as gammaincc, gammaln as gammaln,
     polygamma as polygamma, zeta as zeta,
 )
+from jitgrad.ops.rounding import round as round
 from jitgrad.ops.normal_distribution import (
     erfcinv as erfcinv, erfcx as erfcx, erfinv as erfinv, log_ndtr as log_ndtr, ndtr as ndtr, ndtri as ndtri,
 )
 from jitgrad.ops.special import erf as erf, erfc as erfc
+from jitgrad.numpy.elementwise import sinc as sinc
 from jitgrad.ops.transcendental import exp2 as exp2, expm1 as expm1, log1p as log1p, sigmoid as _sigmoid
 from jitgrad.scipy.special.beta import beta as beta, betaln as betaln, comb as comb
+from jitgrad.scipy.special.elliptic import (
+    ellipe as ellipe, ellipk as ellipk, ellipkm1 as ellipkm1, huber as huber, pseudo_huber as pseudo_huber,
+    spherical_bessel_j0 as spherical_bessel_j0,
+)
 from jitgrad.scipy.special.entropies import entr as entr, kl_div as kl_div, rel_entr as rel_entr
 from jitgrad.scipy.special.factorials import (
     factorial as factorial, gammasgn as gammasgn, multigammaln as multigammaln, poch as poch, rgamma as rgamma,
 )
 from jitgrad.scipy.special.incomplete_beta import betainc as betainc, betaincc as betaincc
+from jitgrad.scipy.special.orthogonal import (
+    chebyshev_polynomial_t as chebyshev_polynomial_t, chebyshev_polynomial_u as chebyshev_polynomial_u,
+    chebyshev_polynomial_v as chebyshev_polynomial_v, chebyshev_polynomial_w as chebyshev_polynomial_w,
+    eval_chebyt as eval_chebyt, eval_chebyu as eval_chebyu, eval_hermite as eval_hermite,
+    eval_hermitenorm as eval_hermitenorm, eval_laguerre as eval_laguerre, eval_legendre as eval_legendre,
+    eval_sh_chebyt as eval_sh_chebyt, eval_sh_chebyu as eval_sh_chebyu,
+    hermite_polynomial_h as hermite_polynomial_h, hermite_polynomial_he as hermite_polynomial_he,
+    laguerre_polynomial_l as laguerre_polynomial_l, legendre_polynomial_p as legendre_polynomial_p,
+    shifted_chebyshev_polynomial_t as shifted_chebyshev_polynomial_t,
+    shifted_chebyshev_polynomial_u as shifted_chebyshev_polynomial_u,
+    shifted_chebyshev_polynomial_v as shifted_chebyshev_polynomial_v,
+    shifted_chebyshev_polynomial_w as shifted_chebyshev_polynomial_w,
+)
 from jitgrad.scipy.special.sums import log_softmax as log_softmax, logsumexp as logsumexp, softmax as softmax
 
 psi = digamma
 expit = _sigmoid
 log_expit = _logsigmoid
+modified_bessel_i0 = i0
+modified_bessel_i1 = i1
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
 globals()["__all__"] = sorted(

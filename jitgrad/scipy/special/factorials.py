@@ -60,3 +60,8 @@ def multigammaln(a: Operand, d: int) -> Tensor:
     for j in range(1, d):
         total = add(total, gammaln(subtract(a, 0.5 * j)))
     return add(total, 0.25 * d * (d - 1) * math.log(math.pi))
+
+
+def mvlgamma(input: Operand, p: int) -> Tensor:
+    """:func:`multigammaln` by torch's name."""
+    return multigammaln(input, p)
