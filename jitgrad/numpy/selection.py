@@ -111,8 +111,10 @@ def modf(x: Any, /) -> tuple[Tensor, Tensor]:
     """The fraction and the whole part of each number, both with its sign; the fraction of infinity is 0."""
     given = floating(x)
     whole = rounding.trunc(given)
-    infinite = comparison.isinf(given)
-    return comparison.where(infinite, 0.0, subtract(comparison.where(infinite, 0.0, given), whole)), whole
+    negative, infinite = comparison.signbit(given), comparison.isinf(given)
+    finite = comparison.where(infinite, 0.0, given)
+    fraction = comparison.where(negative, arithmetic.negative(subtract(whole, finite)), subtract(finite, whole))
+    return comparison.where(infinite, comparison.where(negative, -0.0, 0.0), fraction), whole
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Tensor:

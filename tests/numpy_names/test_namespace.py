@@ -136,3 +136,12 @@ def test_positions_of_parts_of_matrices_are_numpys() -> None:
     assert [k.tolist() for k in np.diag_indices_from(jg.ones(3, 3))] == [[0, 1, 2]] * 2
     with pytest.raises(ShapeError, match=r"of f64\[3,4\]: expected at least two axes, of one length"):
         np.diag_indices_from(jg.tensor(x))
+
+
+def test_modf_gives_fractions_of_zero_the_sign_of_their_number() -> None:
+    x = numpy.array([-2.0, 2.0, -0.0, 1.5, -1.5, numpy.inf, -numpy.inf])
+
+    for modf in (np.modf, jg.jit(np.modf)):
+        for found, expected in zip(modf(jg.asarray(x)), numpy.modf(x), strict=True):
+            numpy.testing.assert_array_equal(found.numpy(), expected)
+            numpy.testing.assert_array_equal(numpy.signbit(found.numpy()), numpy.signbit(expected))
