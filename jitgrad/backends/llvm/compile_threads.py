@@ -98,20 +98,14 @@ class _CompileThreads:
     @classmethod
     def _run(cls, compilation: Compilation[Any]) -> None:
         compilation.run()
-        with cls.lock:
-            cls._forget()
-
-    @classmethod
-    def _forget(cls) -> None:
-        """The calling thread ends."""
-        cls.threads = [thread for thread in cls.threads if thread is not current_thread()]
+        cls._work()  # like every thread that is counted: nobody is started for work while so many run
 
     @classmethod
     def _work(cls) -> None:
         while True:
             with cls.lock:
                 if not cls.waiting:
-                    cls._forget()
+                    cls.threads = [thread for thread in cls.threads if thread is not current_thread()]
                     return
                 compilation = cls.waiting.popleft()
             compilation.run()

@@ -227,8 +227,24 @@ def test_whoever_waits_does_not_wait_for_code_before_it(monkeypatch: pytest.Monk
         assert all(event.wait(30) for event in blocked)
 
         assert twice(handed_out()) == [0.0, 2.0, 4.0, 6.0, 8.0]
-        assert len(jobs) == 3
         assert all(code._loaded is None for code in earlier)
     finally:
         release.set()
     assert [twice(code) for code in earlier] == [[0.0, 2.0, 4.0, 6.0, 8.0]] * 3
+
+
+def test_a_thread_for_code_that_is_waited_for_goes_on_with_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts among the threads, so that no other is started for code that comes meanwhile: nobody compiled that."""
+    monkeypatch.setattr(compile_threads, "_thread_limit", lambda: 1)
+    events = threading.Event(), threading.Event()
+    first, second = (compile_threads.start_compiling(lambda e=event: e.wait(30)) for event in events)
+    (worker,) = compile_threads._CompileThreads.threads
+    compile_threads._CompileThreads.hurry(second)
+    events[0].set()
+    assert first.result()
+    worker.join(30)
+
+    third = compile_threads.start_compiling(lambda: True)
+    events[1].set()
+
+    assert third._made.wait(30)
