@@ -112,9 +112,8 @@ def modf(x: Any, /) -> tuple[Tensor, Tensor]:
     given = floating(x)
     whole = rounding.trunc(given)
     negative, infinite = comparison.signbit(given), comparison.isinf(given)
-    finite = comparison.where(infinite, 0.0, given)
-    fraction = comparison.where(negative, arithmetic.negative(subtract(whole, finite)), subtract(finite, whole))
-    return comparison.where(infinite, comparison.where(negative, -0.0, 0.0), fraction), whole
+    x, less = comparison.where(infinite, 0.0, given), comparison.where(infinite, 0.0, whole)
+    return comparison.where(negative, arithmetic.negative(subtract(less, x)), subtract(x, less)), whole
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Tensor:
