@@ -21,7 +21,7 @@ from jitgrad.backends.cuda.compile import CudaCode, compile_source
 from jitgrad.backends.cuda.emulator_functions import DTYPE_BY_NAME
 from jitgrad.backends.cuda.ptxas import Usage, assemble
 from jitgrad.backends.cuda.schedule import VECTOR_BYTES
-from jitgrad.backends.cuda_target.ptx_cache import fingerprint
+from jitgrad.backends.cuda_target.ptx_cache import ptx_fingerprint
 from tools.collected_kernels import Collected
 
 BATCH = 64  # kernels that ptxas gets at once
@@ -100,7 +100,7 @@ def compiled_now(kernel: Collected, capability: Capability) -> Compiled:
 
 def _compile_stored(task: tuple[str, tuple[str, ...], str], capability: tuple[int, int], folder: str) -> Compiled:
     (identity, params, entry), results = task, Results(Path(folder))
-    key = ("ptx", *task, capability, fingerprint())
+    key = ("ptx", *task, capability, ptx_fingerprint())
     if (stored := results.load(*key)) is not None:
         return Compiled(stored[0], stored[1], tuple(stored[2]))
     made = compiled_now(Collected("", Source(identity, identity, tuple(params)), entry, {}), Capability(*capability))

@@ -13,8 +13,8 @@ import numpy as np
 
 from jitgrad.core.aval import Array, Dtype, Shape
 
-PIECE = 128  # terms that are added one after the other, as in NumPy's pairs
-_LONG = 8 * PIECE  # with fewer terms one call is quicker, and exact enough
+PAIRED_TERMS = 128  # terms that are added one after the other, as in NumPy's pairs
+_LONG = 8 * PAIRED_TERMS  # with fewer terms one call is quicker, and exact enough
 
 
 def is_long(shape: Shape, axes: Sequence[int], dtype: Dtype) -> bool:
@@ -43,13 +43,13 @@ def long_sum(x: Array, axes: Sequence[int], dtype: Dtype | None = None) -> Any:
 
 def _along(x: Array, axis: int, dtype: Dtype | None) -> Array:
     n, shape = x.shape[axis], x.shape
-    if n <= PIECE:
+    if n <= PAIRED_TERMS:
         return np.asarray(np.add.reduce(x, axis=axis, dtype=dtype))
-    whole = n // PIECE
+    whole = n // PAIRED_TERMS
     before = (slice(None),) * axis
-    pieces = x[(*before, slice(whole * PIECE))].reshape(*shape[:axis], whole, PIECE, *shape[axis + 1 :])
+    pieces = x[(*before, slice(whole * PAIRED_TERMS))].reshape(*shape[:axis], whole, PAIRED_TERMS, *shape[axis + 1 :])
     total = _along(np.add.reduce(pieces, axis=axis + 1, dtype=dtype), axis, dtype)
-    if n > whole * PIECE:
-        rest = np.add.reduce(x[(*before, slice(whole * PIECE, None))], axis=axis, dtype=dtype)
+    if n > whole * PAIRED_TERMS:
+        rest = np.add.reduce(x[(*before, slice(whole * PAIRED_TERMS, None))], axis=axis, dtype=dtype)
         total = np.asarray(np.add(total, rest))
     return total

@@ -15,9 +15,9 @@ class ModuleAlias(MetaPathFinder, Loader):
     """Finds ``alias.x.y`` as the module ``own.x.y``, the same object, for all ``x`` but those in ``others``."""
 
     def __init__(self, alias: str, own: str, others: Sequence[str] = ()) -> None:
-        self.prefix = f"{alias}."
-        self.own = own
-        self.others = frozenset(others)
+        self.prefix: str = f"{alias}."
+        self.own: str = own
+        self.others: frozenset[str] = frozenset(others)
         self.specs: dict[str, ModuleSpec | None] = {}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:

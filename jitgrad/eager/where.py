@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 MANY_ELEMENTS = 1024  # with fewer elements, a call costs more than the branches
-BLOCK = 1 << 14  # elements of which masks and differences are made at a time
+AT_ONCE = 1 << 14  # elements of which masks and differences are made at a time
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -23,7 +23,7 @@ def select_by_mask(condition: Any, yes: Any, no: Any) -> Any:
     if word is None or condition.dtype != np.bool_:
         return np.where(condition, yes, no)
     a, b = (np.asarray(x, dtype).view(word) for x in (yes, no))
-    if condition.size > BLOCK and all(x.ndim == 0 or _is_flat(x, condition.shape) for x in (condition, a, b)):
+    if condition.size > AT_ONCE and all(x.ndim == 0 or _is_flat(x, condition.shape) for x in (condition, a, b)):
         return _by_blocks(condition, a, b).view(dtype)
     mask = condition.astype(word)
     np.negative(mask, out=mask)  # all bits, or none
@@ -38,8 +38,8 @@ def _by_blocks(condition: Any, a: Any, b: Any) -> Any:
     """The words of ``a`` or ``b``, block by block: masks and differences stay in the cache."""
     out = np.empty(condition.shape, a.dtype)
     parts = [x if x.ndim == 0 else x.reshape(-1) for x in (condition, a, b, out)]
-    for start in range(0, condition.size, BLOCK):
-        chosen, x, y, to = (part if part.ndim == 0 else part[start : start + BLOCK] for part in parts)
+    for start in range(0, condition.size, AT_ONCE):
+        chosen, x, y, to = (part if part.ndim == 0 else part[start : start + AT_ONCE] for part in parts)
         mask = chosen.astype(a.dtype)
         np.negative(mask, out=mask)
         np.bitwise_xor(x, y, out=to)

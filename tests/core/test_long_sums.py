@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.long_sums import PIECE, is_long, long_sum, sequential_terms
+from jitgrad.core.long_sums import PAIRED_TERMS, is_long, long_sum, sequential_terms
 
 SHAPES = [((3000, 5), (0,)), ((40, 64, 3), (0, 1)), ((7, 1025, 2), (1,)), ((1300, 2, 9), (0, 2)), ((1, 2000, 1), (1,))]
 
@@ -57,7 +57,7 @@ def test_only_long_sums_of_floats_along_leading_axes_take_the_way() -> None:
     assert not is_long((5000, 2), (0,), i8)
     assert not is_long((5000, 2), (0, 1), f4)
     assert not is_long((2, 5000), (1,), f4)
-    assert not is_long((PIECE, 5000), (0,), f4)
+    assert not is_long((PAIRED_TERMS, 5000), (0,), f4)
     assert sequential_terms((30, 40, 50), (0, 2)) == 30
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitgrad.eager.where import BLOCK, select_by_mask
+from jitgrad.eager.where import AT_ONCE, select_by_mask
 
 DTYPES = "?bhilBHILefd"
 
@@ -41,7 +41,7 @@ def test_arrays_of_one_dtype(dtype: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", "?bhlfd")
-@pytest.mark.parametrize("shape", [(BLOCK + 1,), (3, BLOCK), (7, 5, BLOCK // 8)])
+@pytest.mark.parametrize("shape", [(AT_ONCE + 1,), (3, AT_ONCE), (7, 5, AT_ONCE // 8)])
 def test_large_arrays_are_selected_block_by_block(dtype: str, shape: tuple[int, ...]) -> None:
     yes, no = (x.reshape(shape) for x in arrays(dtype, int(np.prod(shape))))
     condition = np.random.default_rng(1).random(shape) < 0.5

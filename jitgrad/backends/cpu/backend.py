@@ -9,7 +9,7 @@ from jitgrad.backends.base import user_functions
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.host_target import NativeTarget
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
-from jitgrad.backends.llvm.effort import LOOPS, SMALL, STEPS, Effort
+from jitgrad.backends.llvm.effort import FEW_STEPS, LOOPS, SMALL_LOOPS, Effort
 from jitgrad.backends.llvm.library_names import LibraryNames, library_key, native_names
 from jitgrad.compiler.lowering.kernel_ir import AccumulatorScope, Kernel
 from jitgrad.core.fork import cached_property, importing
@@ -45,7 +45,7 @@ def _effort(kernel: Kernel) -> Effort:
     epilogue = kernel.epilogue
     assert epilogue is not None
     numbers = not epilogue.columns and all(merge.where is AccumulatorScope.BLOCK for merge in epilogue.merges)
-    return STEPS if numbers else SMALL
+    return FEW_STEPS if numbers else SMALL_LOOPS
 
 
 class CpuTarget(NativeTarget):

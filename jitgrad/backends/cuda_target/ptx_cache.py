@@ -28,7 +28,7 @@ class KernelPtx(NamedTuple):
 
 
 @cache
-def fingerprint() -> str:
+def ptx_fingerprint() -> str:
     """A digest of everything besides the source and the GPU that PTX depends on."""
     with importing:
         from jitgrad.backends.llvm import target
@@ -53,7 +53,7 @@ def find_ptx(
         from jitgrad.backends.llvm import target
 
     version = ptx_version(capability, ptx.llvm_version())
-    key = target.digest("ptx", source.identity, entry, *source.params, *version, fingerprint())
+    key = target.digest("ptx", source.identity, entry, *source.params, *version, ptx_fingerprint())
     stored = None if functions else disk.load_entry(key)
     if stored is not None and stored.source == source.identity:
         code_object.COUNTERS.from_disk += 1

@@ -28,6 +28,6 @@ class Effort:
 
 
 LOOPS = Effort("")  # loops over arrays
-SMALL = Effort("small", interleaves=False)  # loops over arrays that run little
+SMALL_LOOPS = Effort("small", interleaves=False)  # loops over arrays that run little
 TILES = Effort("tiles", interleaves=False, few_passes=True)  # loops whose vectors are written as such, and tables of steps
-STEPS = Effort("steps", interleaves=False, few_passes=True, level=0)  # a few numbers: once a call, or once an array
+FEW_STEPS = Effort("steps", interleaves=False, few_passes=True, level=0)  # a few numbers: once a call, or once an array

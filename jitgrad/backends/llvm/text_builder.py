@@ -16,7 +16,7 @@ _BIT, _VOID = ir.IntType(1), ir.VoidType()
 _COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-class Line(ir.Value):  # type: ignore[misc]
+class TextInstruction(ir.Value):  # type: ignore[misc]
     """An instruction, and the value that it computes."""
 
     __slots__ = ("opname", "operands", "reference", "text", "type")
@@ -38,7 +38,7 @@ class Line(ir.Value):  # type: ignore[misc]
         return self.text
 
 
-class Jump(Line):
+class Jump(TextInstruction):
     """A branch at the end of the block ``parent``."""
 
     __slots__ = ("parent",)
@@ -102,35 +102,35 @@ class TextBuilder(ir.IRBuilder):  # type: ignore[misc]
     icmp_signed, icmp_unsigned = _compare("icmp", "s"), _compare("icmp", "u")
     fcmp_ordered, fcmp_unordered = _compare("fcmp", "o"), _compare("fcmp", "u")
 
-    def _value(self, type_: Any, opname: str, operands: Sequence[Any], text: str) -> Line:
+    def _value(self, type_: Any, opname: str, operands: Sequence[Any], text: str) -> TextInstruction:
         """Insert an instruction with a value."""
         scope = self._block.scope
         count = scope.__dict__["values"] = scope.__dict__.get("values", 0) + 1
-        line = Line(type_, opname, operands, reference := f"%${count}", f"{reference} = {text}")
+        line = TextInstruction(type_, opname, operands, reference := f"%${count}", f"{reference} = {text}")
         self._block.instructions.insert(self._anchor, line)
         self._anchor += 1
         return line
 
-    def fneg(self, x: Any) -> Line:
+    def fneg(self, x: Any) -> TextInstruction:
         return self._value(x.type, "fneg", (x,), f"fneg {x.type} {x.get_reference()}")
 
-    def select(self, condition: Any, a: Any, b: Any) -> Line:
+    def select(self, condition: Any, a: Any, b: Any) -> TextInstruction:
         if a.type is not b.type and a.type != b.type:
             raise ValueError(f"select takes values of one type, found {a.type} and {b.type}")
         text = f"select {condition.type} {condition.get_reference()}, {a.type} {a.get_reference()}, {b.type} {b.get_reference()}"
         return self._value(a.type, "select", (condition, a, b), text)
 
-    def load(self, address: Any, align: int | None = None) -> Line:
+    def load(self, address: Any, align: int | None = None) -> TextInstruction:
         pointer = address.type
         type_, aligned = pointer.pointee, "" if align is None else f", align {align}"
         return self._value(type_, "load", (address,), f"load {type_}, {pointer} {address.get_reference()}{aligned}")
 
-    def store(self, value: Any, address: Any, align: int | None = None) -> Line:
+    def store(self, value: Any, address: Any, align: int | None = None) -> TextInstruction:
         pointer, aligned = address.type, "" if align is None else f", align {align}"
         if pointer.pointee is not value.type and pointer.pointee != value.type:
             raise TypeError(f"cannot store {value.type} at {pointer}")
         text = f"store {value.type} {value.get_reference()}, {pointer} {address.get_reference()}{aligned}"
-        line = Line(_VOID, "store", (value, address), "", text)
+        line = TextInstruction(_VOID, "store", (value, address), "", text)
         self._insert(line)
         return line
 
@@ -143,7 +143,7 @@ class TextBuilder(ir.IRBuilder):  # type: ignore[misc]
         return self._value(pointer, "getelementptr", (address, index), text)
 
     def call(self, function: Any, arguments: Sequence[Any], name: Any = "", **options: Any) -> Any:
-        if options or type(function) not in (ir.Function, Line) or function.type.pointee.var_arg:
+        if options or type(function) not in (ir.Function, TextInstruction) or function.type.pointee.var_arg:
             return super().call(function, arguments, name, **options)
         called = function.type.pointee
         types, result = called.args, called.return_type
@@ -153,7 +153,7 @@ class TextBuilder(ir.IRBuilder):  # type: ignore[misc]
         text = f"call {result} {function.get_reference()}({given})"  # functions that code calls have C's convention
         if result != _VOID:
             return self._value(result, "call", (function, *arguments), text)
-        line = Line(_VOID, "call", (function, *arguments), "", text)
+        line = TextInstruction(_VOID, "call", (function, *arguments), "", text)
         self._insert(line)
         return line
 

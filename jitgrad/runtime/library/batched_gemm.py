@@ -6,7 +6,7 @@ from functools import cache
 from math import prod
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
-from jitgrad.backends.llvm.effort import SMALL
+from jitgrad.backends.llvm.effort import SMALL_LOOPS
 from jitgrad.backends.llvm.tile_sizes import LANES
 from jitgrad.compiler.lowering.layout import ArgSlot
 from jitgrad.compiler.plan import OpStep
@@ -27,7 +27,7 @@ _ROWS = 2  # of the result, computed together: a row of the right matrix is load
 def _code(dtype: str, sizes: tuple[int, int, int], left: MatrixLayout, right: MatrixLayout, step: int) -> CodeObject:
     params = (f"{dtype}*", f"{dtype}*", f"{dtype}*", "i64", "i64", "i64")
     source = batch_source(dtype, sizes, left, right, step)
-    return compile_entry(source, "products", {}, params=params, key="", effort=SMALL, wait=False)
+    return compile_entry(source, "products", {}, params=params, key="", effort=SMALL_LOOPS, wait=False)
 
 
 def batch_source(dtype: str, sizes: tuple[int, int, int], left: MatrixLayout, right: MatrixLayout, step: int) -> str:

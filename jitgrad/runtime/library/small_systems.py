@@ -7,7 +7,7 @@ from functools import cache
 from math import prod
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
-from jitgrad.backends.llvm.effort import LOOPS, SMALL
+from jitgrad.backends.llvm.effort import LOOPS, SMALL_LOOPS
 from jitgrad.backends.llvm.library_names import LibraryNames, library_key
 from jitgrad.compiler.lowering.layout import ArgSlot, row_major
 from jitgrad.compiler.plan import OpStep, Place
@@ -32,7 +32,7 @@ SYSTEMS = (SOLVE, TRIANGULAR_SOLVE, INVERSE, DETERMINANT, SLOGDET, CHOLESKY)
 @cache
 def _code(system: System) -> CodeObject:
     """Statements for registers need no unrolling, so they compile as small code."""
-    text, effort = source(system), SMALL if fits_registers(system) else LOOPS
+    text, effort = source(system), SMALL_LOOPS if fits_registers(system) else LOOPS
     return compile_entry(text, "factor", LibraryNames(), params=system.params, key=library_key(), effort=effort, wait=False)
 
 

@@ -11,7 +11,7 @@ import pytest
 import jitgrad as jg
 from jitgrad.backends.cpu import backend
 from jitgrad.backends.llvm import target
-from jitgrad.backends.llvm.effort import LOOPS, SMALL, STEPS, TILES, Effort
+from jitgrad.backends.llvm.effort import FEW_STEPS, LOOPS, SMALL_LOOPS, TILES, Effort
 from jitgrad.backends.llvm.kernel_frontend import source_to_llvm
 
 pytestmark = pytest.mark.numba
@@ -58,16 +58,16 @@ def test_transposes_keep_the_vector_width_of_their_kernel() -> None:
 def test_numbers_of_blocks_are_merged_with_little_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     x = jg.tensor(np.ones((71, 300), np.float32))
 
-    assert efforts(monkeypatch, lambda x: jg.tanh(x + 0.125).sum(), x) == [("epilogue", STEPS), ("kernel", LOOPS)]
+    assert efforts(monkeypatch, lambda x: jg.tanh(x + 0.125).sum(), x) == [("epilogue", FEW_STEPS), ("kernel", LOOPS)]
 
 
 def test_columns_of_blocks_are_merged_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     x = jg.tensor(np.ones((710, 300), np.float32))
 
-    assert ("epilogue", SMALL) in efforts(monkeypatch, lambda x: jg.tanh(x + 0.375).sum(axis=0), x)
+    assert ("epilogue", SMALL_LOOPS) in efforts(monkeypatch, lambda x: jg.tanh(x + 0.375).sum(axis=0), x)
 
 
-@pytest.mark.parametrize(("effort", "level"), [(LOOPS, 3), (SMALL, 3), (TILES, 3), (STEPS, 0)])
+@pytest.mark.parametrize(("effort", "level"), [(LOOPS, 3), (SMALL_LOOPS, 3), (TILES, 3), (FEW_STEPS, 0)])
 def test_the_level_is_that_of_the_machine(effort: Effort, level: int, monkeypatch: pytest.MonkeyPatch) -> None:
     levels, machine = [], target._new_machine
     monkeypatch.setattr(target, "_new_machine", lambda level=3: levels.append(level) or machine(level))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jitgrad.backends.llvm.code_object import compile_entry
-from jitgrad.backends.llvm.effort import SMALL
+from jitgrad.backends.llvm.effort import SMALL_LOOPS
 from jitgrad.backends.llvm.library_names import native_names
 from jitgrad.backends.python import DTYPES as NUMPY
 from jitgrad.core.errors import BackendError
@@ -43,7 +43,7 @@ def test_a_loop_counts_and_does_not_divide() -> None:
 
 def test_small_code_is_one_vector_at_a_time() -> None:
     wide = compile_entry(TWICE, "kernel", {}, params=("f32*",), key=None)
-    small = compile_entry(TWICE, "kernel", {}, params=("f32*",), key=None, effort=SMALL)
+    small = compile_entry(TWICE, "kernel", {}, params=("f32*",), key=None, effort=SMALL_LOOPS)
 
     assert "vector.body" in small.llvm
     assert len(small.object_code) < len(wide.object_code)
