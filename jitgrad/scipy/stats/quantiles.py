@@ -75,6 +75,5 @@ def define_quantile(
 
     count = len(shapes.split(","))
     return define_elementwise(
-        f"{name}(q, {shapes})", scalar=None, eager=_inverted(cdf, sf, end, symmetric), vjp=(slope, *[no_slope_by_shape] * count),
-        domain=("probability", *["positive"] * count),
+        f"{name}(q, {shapes})", scalar=None, eager=_inverted(cdf, sf, end, symmetric), vjp=(slope, *[no_slope_by_shape] * count)
     )  # fmt: skip
