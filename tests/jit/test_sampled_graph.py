@@ -10,7 +10,8 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.core.ir import Graph
-from jitgrad.jit.disturbed_run import Disturbance, PartialDisturbance, _in_sequence
+from jitgrad.core.long_sums import sequential_terms
+from jitgrad.jit.disturbed_run import Disturbance, PartialDisturbance
 from jitgrad.jit.graph_run import GraphRun
 from jitgrad.jit.sampled_graph import sample
 from jitgrad.testing import random_program
@@ -135,4 +136,4 @@ def test_systematic_disturbances_add_up_where_others_cancel() -> None:
 def test_numpy_sums_in_pairs_along_the_last_axes_only() -> None:
     x = np.zeros((3, 5, 7))
 
-    assert [_in_sequence(x.shape, axes) for axes in ((0, 1, 2), (2,), (1, 2), (1,), (0, 2), (0, 1))] == [1, 1, 1, 5, 3, 15]
+    assert [sequential_terms(x.shape, axes) for axes in ((0, 1, 2), (2,), (1, 2), (1,), (0, 2), (0, 1))] == [1, 1, 1, 5, 3, 15]
