@@ -24,12 +24,14 @@ from jitgrad.eager.scalar_eval import blockwise, evaluate_with, scalar_functions
 from jitgrad.jit.complex_pairs import as_pairs
 from jitgrad.jit.rounding_noise import BLOCK, has_subnormals, is_short, limits, mixed, random_factors, random_noise
 from jitgrad.ops.fourier import TRANSFORMS
+from jitgrad.ops.lu import LU
 from jitgrad.runtime.library.small_systems import SYSTEMS
 from jitgrad.vecmath import FUNCTIONS
 
 AMPLITUDE = 8.0  # disturbances in units of half an ULP: enough to cross ties that roundings may cross
 FUNCTION_FACTOR = 2.0  # vectorised functions are within two ULP, not one half
 _STRIDE = 61  # of the elements that a partial disturbance looks at, to know what the others are
+_ELIMINATIONS = (*SYSTEMS, LU)
 _EXACT_FUNCTIONS = frozenset("abs sign minimum maximum floor ceil trunc rint copysign isnan isinf isfinite signbit".split())
 
 
@@ -342,7 +344,7 @@ def _system(op: OpDef, arrays: list[Any], attrs: Mapping[str, Any], result: Any,
         moved = op.eager(d.moved_by(x, rounding * np.max(np.abs(x), axis=-2, keepdims=True)), *others, **attrs)
     except MatrixError:  # on the edge of what has a result
         return result
-    return tuple([d.moved(r) for r in moved]) if op.multiple else d.moved(moved)
+    return tuple([r if r.dtype.kind == "i" else d.moved(r) for r in moved]) if op.multiple else d.moved(moved)
 
 
 def run_disturbed(node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any], d: Disturbance | None) -> Any:
@@ -362,6 +364,6 @@ def run_disturbed(node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any], 
             return _product(arrays[0], arrays[1], result, d)
         if op in TRANSFORMS:
             return _transform(result, attrs, d)
-        if op in SYSTEMS:
+        if op in _ELIMINATIONS:
             return _system(op, arrays, attrs, result, d)
         return result  # movement, and sums in a fixed order
