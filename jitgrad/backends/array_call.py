@@ -12,11 +12,10 @@ import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_ir, exports
 from jitgrad.eager.buffer_pool import DATA_FIELD
-from jitgrad.runtime.executor.fastcall import FLAGS_FIELD, MethodDef, builtin_of, has_builtins
+from jitgrad.runtime.executor.fastcall import FLAGS_FIELD, TYPE_FIELD, MethodDef, builtin_of, has_builtins
 
 MOST_ARRAYS = 64
 _METH_FASTCALL = 0x80
-_TYPE_FIELD = DATA_FIELD - 8  # PyObject: reference count, type
 _FLAGS = 0x1 | 0x100  # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED
 _HEAD = 7  # words of a binding before the addresses of its last operands
 
@@ -121,7 +120,7 @@ def _method() -> tuple[MethodDef, CodeObject] | None:
     """The method record and the code it refers to; None where builtins cannot be made."""
     if not has_builtins() or not exports(_C_API) or struct.calcsize("P") != 8:
         return None
-    text = _CALL.replace("MOST", str(MOST_ARRAYS)).replace("NDARRAY", str(id(np.ndarray))).replace("TYPE", str(_TYPE_FIELD))
+    text = _CALL.replace("MOST", str(MOST_ARRAYS)).replace("NDARRAY", str(id(np.ndarray))).replace("TYPE", str(TYPE_FIELD))
     text = text.replace("FLAGS_AT", str(FLAGS_FIELD)).replace("FLAGS", str(_FLAGS)).replace("DATA", str(DATA_FIELD))
     code = compile_ir(text.replace("HEAD", str(_HEAD)), "call", key=None)
     return MethodDef(b"run_rows", code.address, _METH_FASTCALL, b"run machine code on arrays"), code
