@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import jitgrad.scipy.stats  # noqa: F401  # defines ops
 from jitgrad.core.op import REGISTRY, OpDef
 from jitgrad.testing.samples import DOMAINS, sample_operands
 
@@ -99,6 +100,8 @@ SPECIAL = [
     *[case(name, positive, positive) for name in ("gammainc", "gammaincc")],
     *[case(name, positive, positive, probability) for name in ("betainc", "betaincc")],
     case("student_cdf", real(2, 3), positive),
+    *[case(f"{name}_quantile", probability, positive) for name in ("student", "gamma")],
+    case("beta_quantile", probability, positive, positive),
     *[
         case("matmul", real(*x), real(*y), label=f"{len(x)}x{len(y)}")
         for x, y in (
