@@ -42,9 +42,15 @@ def constant_contents(trace: Interpreter, tensor: Tensor, what: str) -> np.ndarr
 
 
 def known_contents(trace: Any, tensor: Tensor, what: str) -> np.ndarray[Any, Any] | None:
-    """The contents of a tensor that depends on no argument of the outermost ``trace``; None for others."""
-    known = constant_contents(trace, tensor, what)
-    return state_contents(trace, tensor, what) if known is None else known
+    """The contents of a tensor for the operation ``what`` in the outermost ``trace``; None if it must not ask.
+
+    The program is right for calls in which that tensor has the same.
+    """
+    for find in (constant_contents, state_contents, trace.decisions.decide):
+        known: np.ndarray[Any, Any] | None = find(trace, tensor, what)
+        if known is not None:
+            return known
+    return None
 
 
 def state_contents(trace: Any, tensor: Tensor, what: str) -> np.ndarray[Any, Any] | None:

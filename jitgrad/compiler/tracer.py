@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.compiler.constant_values import known_contents, missing_value
+from jitgrad.compiler.decisions import Decisions
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.memory_orders import MemoryOrders
 from jitgrad.compiler.replaced_data import assign_data
@@ -65,6 +66,7 @@ class Trace:
         self.numbers: set[Atom] = set()  # number arguments and results of these alone
         self.values_needed: set[int] = set()  # positions of those whose value the function asked for
         self.relied: list[tuple[np.ndarray[Any, Any] | Tensor, Origin]] = []  # whose elements decided what was recorded
+        self.decisions: Decisions = Decisions()
         self.alive: list[Any] = []  # keeps objects alive whose id is a key above
 
     # --- inputs --------------------------------------------------------------------------------------------------
@@ -118,8 +120,7 @@ class Trace:
 
     def lift(self, x: Any, kind: SourceKind) -> Value:
         """The input Value for an object from outside the trace."""
-        known = self.lifted.get(id(x))
-        if known is None:
+        if (known := self.lifted.get(id(x))) is None:
             if isinstance(x, Tensor):
                 if type(x._data) is Donated:
                     raise x._data.error(f"@jit function {self.name!r}", x.aval)
@@ -353,13 +354,12 @@ class Trace:
 
         The caller moves their histories.
         """
-        family = self.views.get(id(changed._storage))
-        if not family:
+        if not (family := self.views.get(id(changed._storage))):
             return
         child, value = changed, self.current(changed)
         while (view := self.view_of(child)) is not None:
-            writer = (lambda _base, new, _attrs: new) if view.op in (STOP_GRADIENT, ALIAS) else WRITERS.get(view.op.name)
-            if writer is None:
+            whole = view.op in (STOP_GRADIENT, ALIAS)
+            if (writer := (lambda _base, new, _attrs: new) if whole else WRITERS.get(view.op.name)) is None:
                 raise TraceError(
                     f"in-place change at {Origin.capture().full()} of a tensor {child.aval} that is a view made by "
                     f"{view.op}: @jit cannot write through it. Change the base tensor with base[...] = value."

@@ -86,6 +86,14 @@ class Origin:
         return Origin.of_code(code) if code is not None else Origin()
 
 
+def users_frame() -> int:
+    """The ``stacklevel`` at which a warning of the calling function names the user's innermost line."""
+    frame, level = sys._getframe(1), 1
+    while _is_internal(frame.f_code.co_filename) and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 CallPlace = Origin | tuple[CodeType, int]  # a line, or the instruction of code whose line is looked up when it is printed
 
 

@@ -28,7 +28,7 @@ def _explain(self: JitFunction, *args: Any, measure: bool = False, **kwargs: Any
     """
     args, kwargs = _arguments(self, args, kwargs)
     call = self._signature.take(args, kwargs)
-    compiled = self.executable_for(call)
+    compiled = self.find_executable(call)
     explanation = explain(compiled)
     if not measure:
         return explanation

@@ -195,7 +195,7 @@ class _Run:
         self.kwargs = kwargs
         self.call: Call = function._signature.take(args, kwargs)
         self.started = time.perf_counter()
-        self.compiled: Executable = function.executable_for(self.call)
+        self.compiled: Executable = function.find_executable(self.call)
         traced = self.compiled.traced
         self.snapshot = Snapshot(traced, self.call.leaves)
         self.leaves = [traced.sources[k].resolve(self.call.leaves) for k in traced.wants_grad]

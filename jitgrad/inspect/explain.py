@@ -26,6 +26,7 @@ from jitgrad.runtime.program import Program
 
 SHOWN_OPS = 16  # of a step, in its line; `StepReport.ops` has all
 SHOWN_REASONS = 40
+SHOWN_SUPPOSED = 8
 SHOWN_VIEWS = 4  # one after the other
 
 
@@ -143,6 +144,7 @@ class Explanation:
         device: where it runs, "cpu" or "cuda".
         block_runs: kernels that run block by block.
         budget: how the program keeps to its memory budget; None if it has none.
+        supposed: what the program supposes of values that Python code asks for; calls compare them.
         launched: how a device starts the steps, in words; "" for one after the other.
     """
 
@@ -158,6 +160,7 @@ class Explanation:
     block_runs: tuple[BlockRunReport, ...] = ()
     budget: BudgetReport | None = None
     launched: str = ""
+    supposed: tuple[str, ...] = ()
 
     @property
     def fused(self) -> int:
@@ -198,8 +201,12 @@ class Explanation:
         return replace(self, steps=tuple(s if s.kind == "view" else s.timed(next(remaining)) for s in self.steps))
 
     def notes(self) -> Iterator[str]:
-        """What is said of the memory budget."""
+        """What is said of the memory budget, and of what the program supposes."""
         yield from self.budget.lines() if self.budget is not None else ()
+        for what in self.supposed[:SHOWN_SUPPOSED]:
+            yield f"supposes: {what}; other calls run eagerly once, or another program"
+        if (more := len(self.supposed) - SHOWN_SUPPOSED) > 0:
+            yield f"supposes {more} more values"
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -237,13 +244,14 @@ def explain(compiled: Executable) -> Explanation:
     """The explanation of ``compiled``. This compiles its forward and backward programs, and runs nothing."""
     name, traced = compiled.traced.graph.name, compiled.traced
     before = program_graph(compiled)
+    supposed = tuple(map(str, traced.decided))
     if not has_backward(compiled):
-        return explain_program(name, compiled.program, before, len(traced.graph.nodes))
+        return replace(explain_program(name, compiled.program, before, len(traced.graph.nodes)), supposed=supposed)
     op = compiled.op
     back = op.split.backward
     backward = explain_program(f"{name} backward", op.backward, back, len(back.nodes))
     forward = explain_program(name, op.forward, before, len(traced.graph.nodes))
-    return replace(forward, kept=kept_values(before, back, op.split.saved), backward=backward)
+    return replace(forward, supposed=supposed, kept=kept_values(before, back, op.split.saved), backward=backward)
 
 
 def explain_program(name: str, program: Program, before: Graph, op_count: int) -> Explanation:

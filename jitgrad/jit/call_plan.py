@@ -10,6 +10,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Donated
 from jitgrad.jit.argument_check import CheckArguments
 from jitgrad.jit.building_steps import BuildResult, InvalidateDonated, WrapResults
+from jitgrad.jit.decided import CheckDecided
 from jitgrad.jit.fast_call import FastCall, FastCallWriter, NotSupportedError
 from jitgrad.jit.input_steps import (
     CallState,
@@ -69,6 +70,7 @@ class CallPlan:
     checks: Sequence[CallStep]  # find out whether the executable applies to the call
     reads: Sequence[CallStep]  # find the program's inputs
     execution: Sequence[CallStep]  # compute the program's outputs
+    decided: CheckDecided  # the first step of the completion
     completion: Sequence[CallStep]  # change outside state and make the result
     invalidation: InvalidateDonated  # the step of the completion that also follows an eager run
 
@@ -111,7 +113,8 @@ def plan_call(
             KeepForCheckpoint(traced),
         ),
         execution=(prepare, RunProgram(program)),
-        completion=(*history, *effects, invalidation, BuildResult(traced)),
+        decided=(decided := CheckDecided(traced)),
+        completion=(decided, *history, *effects, invalidation, BuildResult(traced)),
         invalidation=invalidation,
     )
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from copy import deepcopy
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jitgrad.compiler.pipeline import dump_to, ignore
@@ -16,13 +16,15 @@ from jitgrad.core import config
 from jitgrad.core.context import anomaly_detection, current_interpreter
 from jitgrad.core.errors import ArgumentError, FallbackWarning, TraceError
 from jitgrad.core.fork import fork_safe_lock
-from jitgrad.core.origin import Origin
+from jitgrad.core.origin import Origin, users_frame
 from jitgrad.jit.anomaly_check import check_call
 from jitgrad.jit.background import Pending
 from jitgrad.jit.bound_methods import bound_method, pickled_as
+from jitgrad.jit.decided import DecidedOtherwise, Outcomes
 from jitgrad.jit.devices import device_of_arguments
 from jitgrad.jit.executable import Executable
-from jitgrad.jit.fast_call import MISS, FastCall
+from jitgrad.jit.fast_call import MISS
+from jitgrad.jit.fast_calls import FastCalls
 from jitgrad.jit.first_call_check import check_first_call
 from jitgrad.jit.int_arguments import IntArguments
 from jitgrad.jit.options import JitOptions, instead
@@ -41,9 +43,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 # Called with every new executable, so that tools can follow what a whole script compiles.
 on_compile: ContextVar[Callable[[JitFunction, Executable], None] | None] = ContextVar("on_compile", default=None)
-
-# Every call tries the fast calls of its function one after the other.
-MANY_FAST_CALLS = 4
 
 
 class JitFunction:
@@ -69,8 +68,7 @@ class JitFunction:
         if both := self.donate & self._signature.static_names:
             raise ArgumentError(f"@jit: static arguments cannot be donated: {', '.join(sorted(both))}")
         self._programs = ProgramCache()
-        self._fast_calls: dict[Any, FastCall] = {}  # by signature; empty while switched off
-        self._fast: tuple[FastCall, ...] = ()  # the same, for threads that iterate without the lock
+        self._fast_calls = FastCalls(self._programs)  # none while switched off
         self._switched_off = config.read("JITGRAD_DISABLE")
         self._ints = IntArguments()
         self._traced: dict[Any, TraceResult] = {}  # not compiled yet
@@ -83,9 +81,13 @@ class JitFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         anomaly = anomaly_detection.get()
+        decided: Outcomes | None = ()
         if not (disabled.get() or anomaly):
-            for fast_call in self._fast:
-                result = fast_call(args, kwargs)
+            for fast_call in self._fast_calls.in_order:
+                try:
+                    result = fast_call(args, kwargs)
+                except DecidedOtherwise as other:
+                    result, decided = self._fast_calls.other(fast_call, other.outcomes, args, kwargs)
                 if result is not MISS:
                     self._info.calls += 1
                     return result
@@ -97,17 +99,49 @@ class JitFunction:
         if executable is None and self._signature.held.add_replaced(e.traced.guard for e in self._programs.of(call.key)):
             call = self._take(args, kwargs)
             executable = self._valid_executable(call)
-        if executable is not None and executable.first_call_done:
+        if decided:
+            return self._decided_otherwise(decided, call, args, kwargs)
+        return self._run(executable, call, args, kwargs)
+
+    def _run(self, executable: Executable | None, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of ``call``, for which ``executable`` is valid, or none is."""
+        if executable is None or not executable.first_call_done:
+            if call.key in self._eager_keys:
+                return self.eager(*args, **kwargs)
+            return self._first_call(call, args, kwargs)
+        try:
             if self.options.check_mode == "always":
+                executable.check_decided(call.leaves)
                 return self._checked(executable, call, args, kwargs)[0]
-            if anomaly:
+            if anomaly_detection.get():
                 check_call(executable, call.leaves)
             result = executable.run(call.leaves)
-            self._add_fast_call(executable, call)
-            return result
-        if call.key in self._eager_keys:
+        except DecidedOtherwise as other:
+            return self._decided_otherwise(other.outcomes, call, args, kwargs)
+        with self._lock:
+            self._fast_calls.add(executable, call)
+        return result
+
+    def _decided_otherwise(
+        self, outcomes: Outcomes | None, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The result of a call that decides ``outcomes`` first, by the program for that.
+
+        The call runs eagerly if the last program failed (None), if two programs round a decision differently, and where
+        there are programs for many outcomes already.
+        """
+        if outcomes is None or len(outcomes) <= len(call.decided):
             return self.eager(*args, **kwargs)
-        return self._first_call(call, args, kwargs)
+        call = replace(call, decided=outcomes)
+        with self._lock:
+            executable = self._valid_executable(call)
+            if executable is not None:
+                self._programs.prefer(call.key, executable)
+            elif len(known := self._programs.of(call.key)) >= MANY_TRACES:
+                return self.eager(*args, **kwargs)
+            else:
+                self._note(next((e.decided_otherwise(outcomes) for e in known if e.decides(outcomes[:-1])), ""))
+        return self._run(executable, call, args, kwargs)
 
     def _take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The call with these arguments, with run-time numbers for the ints that change."""
@@ -124,19 +158,6 @@ class JitFunction:
 
     def _is_known(self, call: Call) -> bool:
         return call.key in self._eager_keys or call.key in self._pending or self._valid_executable(call) is not None
-
-    def _add_fast_call(self, executable: Executable, call: Call) -> None:
-        """Generate a fast call after the second use of an executable, where that is possible."""
-        with self._lock:
-            earlier = self._fast_calls.pop(call.key, None)
-            if not executable.without_fast_call and not executable.program.long:
-                fast_call = executable.make_fast_call(call)
-                executable.without_fast_call = fast_call is None or earlier is not None
-                if fast_call is not None:
-                    if len(self._fast_calls) >= MANY_FAST_CALLS:
-                        del self._fast_calls[next(iter(self._fast_calls))]
-                    self._fast_calls[call.key] = fast_call
-            self._fast = tuple(self._fast_calls.values())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A @jit method: bound to its instance, with executables of its own for each instance."""
@@ -167,9 +188,10 @@ class JitFunction:
                     self._remember(compiled, call)
         for executable in self._programs.of(call.key):
             reason = executable.still_valid(call.leaves)
-            if reason is None:
+            if reason is not None:
+                self._note(reason)
+            elif executable.decides(call.decided):
                 return executable
-            self._note(reason)
         return None
 
     def _note(self, reason: str) -> None:
@@ -191,7 +213,7 @@ class JitFunction:
             self._programs.pop(call.key)
             self._eager_keys.add(call.key)
             self._info.fallbacks += 1
-            warnings.warn(f"@jit function {self.name!r} runs eagerly: {error}", FallbackWarning, stacklevel=3)
+            warnings.warn(f"@jit function {self.name!r} runs eagerly: {error}", FallbackWarning, stacklevel=users_frame())
             return self.eager(*args, **kwargs)
         if executable is None:
             self._info.background += 1
@@ -201,9 +223,9 @@ class JitFunction:
         if self.options.check_mode == "off":
             executable.first_call_done = True
             changes_python = executable.traced.changes_python
-            return self.eager(*args, **kwargs) if changes_python else executable.run(call.leaves)
+            return self.eager(*args, **kwargs) if changes_python else self._run(executable, call, args, kwargs)
         result, wrong = self._checked(executable, call, args, kwargs)
-        executable.first_call_done = True  # after an error of the function itself the next call is checked
+        executable.first_call_done = executable.agreed  # after an error of the function itself the next call is checked
         if wrong:
             without = executable.with_unfused(count=self._count, unfused=frozenset(wrong))
             without.first_call_done = True
@@ -296,8 +318,20 @@ class JitFunction:
         self._info.kernels_compiled += program.new_kernels - program.new_from_disk
 
     def lookup(self, *args: Any, **kwargs: Any) -> Executable:
-        """The executable for these arguments, compiled now if necessary (without running it)."""
-        return self._with_held(self.executable_for, args, kwargs)
+        """The executable for these arguments, compiled now if necessary; nothing that the function changes is changed."""
+        return self._with_held(self.find_executable, args, kwargs)
+
+    def find_executable(self, call: Call) -> Executable:
+        """As `executable_for`, and it decides as ``call`` does."""
+        while True:
+            executable = self.executable_for(call)
+            try:
+                executable.check_decided(call.leaves)
+            except DecidedOtherwise as other:
+                if other.outcomes is not None and len(other.outcomes) > len(call.decided):
+                    call = replace(call, decided=other.outcomes)
+                    continue
+            return executable
 
     def eject(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> Ejected:
         """Write the program for these arguments as a module of plain numba code, which runs without jitgrad.
@@ -337,7 +371,6 @@ class JitFunction:
             self._programs.clear()
             self._pending.clear()
             self._fast_calls.clear()
-            self._fast = ()
             self._eager_keys.clear()
             self._ints.clear()
             self._reasons.clear()

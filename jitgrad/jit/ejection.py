@@ -65,7 +65,7 @@ def eject(
     if extension != ".py" or not stem.isidentifier():
         raise ArgumentError(f"eject({path!r}): the path names a Python module, such as 'kernels.py'")
     require_folder("eject", path)
-    _check_state_outside(name, traced, call)
+    _check_one_program(name, traced, call)
     interface = _Interface(function, name, traced, call)
     spec = interface.spec()
     plan = plan_of(traced.graph, interface.updates_in_place())
@@ -82,13 +82,18 @@ def eject(
     return ejected
 
 
-def _check_state_outside(name: str, traced: TraceResult, call: Call) -> None:
-    """A module has no place for what the function keeps outside itself from call to call."""
+def _check_one_program(name: str, traced: TraceResult, call: Call) -> None:
+    """A module has no place for what the function keeps outside itself from call to call, nor for another program."""
     places = [*map(str, call.held_names), *(str(store.path) for store in traced.stores)]
     if places:
         raise EjectError(
             f"eject: {name!r} keeps state in {', '.join(dict.fromkeys(places))}, which a module does not have; "
             "pass tensors and numbers as arguments and return them, and set flags before the call"
+        )
+    if traced.decided:
+        raise EjectError(
+            f"eject: {name!r} decides by values, and a module has one program ({traced.decided[0]} here): choose with "
+            "jitgrad.where, or eject the function of each branch"
         )
 
 

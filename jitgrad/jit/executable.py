@@ -24,6 +24,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.state_locks import holding, locks_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.call_plan import CallPlan, interpret, plan_call
+from jitgrad.jit.decided import DecidedOtherwise, Outcomes
 from jitgrad.jit.fast_call import FastCall, FastCallWriter
 from jitgrad.jit.input_steps import CallState, PrepareArrays
 from jitgrad.jit.signature import Call
@@ -57,6 +58,8 @@ class Executable:
         turn: holds the locks of the outside tensors that a call changes.
         with_unfused: the same executable, but for kernels, given by number, whose ops run one by one.
         without_fast_call: whether calls must take the general path.
+        agreed: whether the program decided as the trace in the first call, so that both could be compared.
+        fast_call: the last that was made.
         first_call_done: whether a call has used it. One that `compile` or `explain` made is still to be checked.
     """
 
@@ -77,6 +80,8 @@ class Executable:
         self.target = target
         self.without_fast_call = False
         self.first_call_done = False
+        self.agreed = True
+        self.fast_call: FastCall | None = None
         self.donated: tuple[int, ...] = self._donated(donated)
         flows = traced.wants_grad, traced.differentiable
         self.op: ProgramOp = ProgramOp(traced.graph, *flows, target, count, traced.written, unfused, traced.broken)
@@ -86,7 +91,7 @@ class Executable:
         if not traced.differentiable:
             returned = {output for r in traced.results for output in (r.output, r.base) if output is not None}
             self.program.returned = sorted(returned)
-            self.program.written_back = self._written_back()
+            self.program.written_back = {} if self.traced.decided else self._written_back()
         plan = self.program.plan
         written = {p.location.buffer for p in plan.outputs if p.location is not None}
         written.update(plan.inputs[k] for k in self.program.written_back.values())
@@ -125,14 +130,19 @@ class Executable:
         graph = self.traced.graph
         state = self._state_outputs()
         changed = set(state.values())
-        donated = [graph.inputs[k] for k in self.traced.positions_of(self.donated)]
+        donated = [] if self.traced.decided else [graph.inputs[k] for k in self.traced.positions_of(self.donated)]
         free = [v for v in donated if v not in changed]
         program = compile_graph(graph, self.target, {**self._outputs_over(free), **state}, free, watch, unfused)
         count(program)
         return program
 
     def _state_outputs(self) -> dict[int, Value]:
-        """Outputs that are only new data of an input: the program may overwrite the old data."""
+        """Outputs that are only new data of an input: the program may overwrite the old data.
+
+        None where another program may be right for the call, which then needs the old data.
+        """
+        if self.traced.decided:
+            return {}
         graph = self.traced.graph
         inputs = dict(zip(self.traced.sources, graph.inputs, strict=True))
         uses = Counter(graph.outputs)
@@ -182,11 +192,35 @@ class Executable:
         """None if the environment is as it was while tracing, else what changed."""
         return interpret(self.plan.checks, CallState(leaves))
 
+    def decides(self, outcomes: Outcomes) -> bool:
+        """Whether the first decisions of the program are ``outcomes``."""
+        return tuple([d.contents for d in self.traced.decided[: len(outcomes)]]) == outcomes
+
+    def check_decided(self, leaves: Sequence[Any]) -> None:
+        """Raises DecidedOtherwise if another program is right for the call."""
+        if self.traced.decided:
+            self.plan.decided.run(CallState(leaves, outputs=self.outputs(self.operands_before(leaves))))
+
+    def decided_otherwise(self, outcomes: Outcomes) -> str:
+        """Why the program is not right for a call that decides ``outcomes`` first, which only differ in the last."""
+        decided = self.traced.decided[len(outcomes) - 1]
+        return f"{decided.what} was {decided.contents} and is {outcomes[-1]}"
+
     def run(self, leaves: Sequence[Any]) -> Any:
-        """The function's result for a call for which the executable is `still_valid`."""
+        """The function's result for a call for which the executable is `still_valid`.
+
+        Raises DecidedOtherwise if another one is right for the call; then nothing has changed.
+        """
         call = CallState(leaves)
         with self.turn:
-            interpret((*self.plan.reads, *self.plan.execution, *self.plan.completion), call)
+            interpret(self.plan.reads, call)
+            try:
+                interpret(self.plan.execution, call)
+            except Exception as error:
+                if self.traced.decided:
+                    raise DecidedOtherwise(None) from error
+                raise
+            interpret(self.plan.completion, call)
         return call.result
 
     @gc_paused()

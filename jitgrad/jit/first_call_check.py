@@ -34,12 +34,10 @@ def check_first_call(
     if executable.target.name == "cuda":
         return check_on_host(executable, lambda: eager(*args, **kwargs), leaves)
     operands = executable.operands_before(leaves)
-    if executable.traced.effects:  # a program that fails must do so before eager changes the state
-        fused = _known_outputs(executable, operands)
-        result = eager(*args, **kwargs)
-    else:  # kernels may still be compiling
-        result = eager(*args, **kwargs)
-        fused = _known_outputs(executable, operands)
+    fused, result = _both(executable, operands, lambda: eager(*args, **kwargs))
+    executable.agreed = executable.plan.decided.agrees(fused)
+    if not executable.agreed:  # rounding decides: the results are those of another branch
+        return as_later_calls(executable.traced, result), ()
     expected = named_outputs(executable, result, leaves)
     inputs = [_data(x) for x in operands]
 
@@ -60,6 +58,15 @@ def check_first_call(
     wrong = find_wrong_kernels(executable, is_right)
     warn_of_mismatch(executable, [np.asarray(x) for x in inputs], mismatches, wrong)
     return result if wrong is None else later, wrong
+
+
+def _both(executable: Executable, operands: Sequence[Any], call_eagerly: Callable[[], Any]) -> tuple[list[Any], Any]:
+    """(the known outputs of the program, the result of the eager call)."""
+    if executable.traced.effects:  # a program that fails must do so before eager changes the state
+        fused = _known_outputs(executable, operands)
+        return fused, call_eagerly()
+    result = call_eagerly()  # kernels may still be compiling
+    return _known_outputs(executable, operands), result
 
 
 def as_later_calls(traced: TraceResult, result: Any) -> Any:

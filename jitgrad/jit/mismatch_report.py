@@ -15,7 +15,7 @@ import numpy as np
 from jitgrad.backends.llvm.disk_cache import directory
 from jitgrad.core.errors import MismatchWarning
 from jitgrad.core.ir import Literal, TraceNode
-from jitgrad.core.origin import Origin
+from jitgrad.core.origin import Origin, users_frame
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.isolate import kernel_nodes
 from jitgrad.jit.repro import write_repro
@@ -46,7 +46,7 @@ def warn_of_mismatch(
         lines += _listed(_kernel_line(nodes[k]) for k in wrong)
         if path := _script(executable, inputs, mismatches, wrong):
             lines.append(f"A script that shows it alone: {path}")
-    warnings.warn("\n  ".join(lines[:-1]) + "\n" + lines[-1], MismatchWarning, stacklevel=6)
+    warnings.warn("\n  ".join(lines[:-1]) + "\n" + lines[-1], MismatchWarning, stacklevel=users_frame())
 
 
 def _listed(items: Iterable[str]) -> list[str]:
@@ -91,7 +91,7 @@ def _script(
         write_repro(str(path), executable.program, inputs, wrong, center)
         _remove_old_scripts(folder)
     except OSError as error:
-        warnings.warn(f"no script shows the difference: {error}", MismatchWarning, stacklevel=3)
+        warnings.warn(f"no script shows the difference: {error}", MismatchWarning, stacklevel=users_frame())
         return None
     return path
 

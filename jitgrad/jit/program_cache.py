@@ -67,6 +67,13 @@ class ProgramCache:
         del executables[most:]
         return len(executables)
 
+    def prefer(self, key: Any, executable: Executable) -> None:
+        """Let calls try ``executable`` first: the next one probably decides alike."""
+        executables = self._executables.get(key, [])
+        if executable in executables:
+            executables.remove(executable)
+            executables.insert(0, executable)
+
     def drop_unused(self, kept: Collection[Any]) -> int:
         """Drop signatures beyond JITGRAD_MAX_PROGRAMS, but none in ``kept``; returns how many."""
         most = config.read("JITGRAD_MAX_PROGRAMS")

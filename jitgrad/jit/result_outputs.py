@@ -107,7 +107,7 @@ class ResultOutputs:
         return self._positions[id(x)]
 
     def new_data(self, atom: Atom, edge: Edge) -> int:
-        """The output that a tensor from outside gets, whose gradient goes to ``edge``.
+        """The output that a tensor from outside gets, whose gradient goes to ``edge``, or that a call compares.
 
         It is listed again even if a result is the same value: the memory must not be shared.
         """

@@ -65,6 +65,8 @@ class RunProgram:
             return
         w.names.update(frames=deque([frame := new_frame()]), new_frame=new_frame)
         addresses = self._allocate(w)
+        if w.traced.decided and (frame.declines if isinstance(frame, NativeFrame) else self.program.steps):
+            raise NotSupportedError  # NumPy may raise where another branch would have been right
         if isinstance(frame, NativeFrame) and frame.count:
             self._run_native(w, [*w.pointers, *addresses], frame.declines)
         elif self.program.steps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import optree
@@ -12,6 +13,8 @@ from jitgrad.core.aval import Shape, normalize_shape
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.jit.records import NAMESPACE
+
+_descriptions: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,13 @@ class ShapeDtypeStruct:
         """A tensor of zeros; its pages take no memory until somebody writes to them."""
         made = Tensor(np.zeros(self.shape, self.dtype))
         made._requires_grad = self.requires_grad
+        _descriptions[id(made)] = made
         return made
+
+
+def has_no_data(x: Any) -> bool:
+    """Whether ``x`` is a tensor that only describes others."""
+    return _descriptions.get(id(x)) is x
 
 
 def with_tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

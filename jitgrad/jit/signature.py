@@ -42,6 +42,7 @@ class Call:
     runtime_ints: frozenset[int] = frozenset()
     held: tuple[HeldPlace, ...] = ()
     held_names: tuple[str, ...] = ()
+    decided: tuple[bool | int, ...] = ()  # what its first decisions are, once a program has found out
 
     def name(self, position: int) -> str:
         """The leaf at ``position`` for messages."""

@@ -29,8 +29,9 @@ from jitgrad.jit.held_places import ReplacedTensorsError
 from jitgrad.jit.records import NAMESPACE
 from jitgrad.jit.result_check import ResultParts
 from jitgrad.jit.result_outputs import ResultOutputs
+from jitgrad.jit.shape_struct import has_no_data
 from jitgrad.jit.signature import Call, Static
-from jitgrad.jit.trace_result import Effect, EffectKind, TraceResult, describe_source
+from jitgrad.jit.trace_result import Decided, Effect, EffectKind, TraceResult, describe_source
 from jitgrad.ops.random import default_generator
 
 
@@ -50,7 +51,6 @@ def trace_call(
     """
     environment = Environment(function, call.static)
     trace = Trace(name, device_of_arguments(call))
-    trace.orders.arguments = call.leaves
     originals: list[tuple[HeldPlace, Any]] = []
     try:
         with recording_in(trace):
@@ -111,6 +111,7 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
     by_id: dict[int, Tensor] = {}
     leaves = list(call.leaves)
     trace.orders.arguments = call.leaves
+    trace.decisions.leaves = None if any(map(has_no_data, leaves)) else call.leaves
     for k in call.dynamic:
         x = call.leaves[k]
         if k in shared:
@@ -171,6 +172,7 @@ def _finish(
     effects = _effects(trace, tensors, outputs)
     _check_leaves(effects, call, trace.name)
     changed = {e.target for e in effects if e.kind is EffectKind.DATA}
+    decided = tuple([Decided(outputs.new_data(d.value, None), d.contents, str(d)) for d in trace.decisions])
     _check_reachable(trace, environment)
     return TraceResult(
         graph=_with_slices(trace, environment, tuple(outputs.outputs)),  # first: it leaves out inputs, and adds to the guard
@@ -193,6 +195,7 @@ def _finish(
         changes_python=environment.changes_more(),
         python_effects=tuple(environment.effects()),
         place=place_of(trace, call.leaves, partial(describe_source, names, call.name)),
+        decided=decided,
     )
 
 

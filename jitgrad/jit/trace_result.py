@@ -64,6 +64,21 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Decided:
+    """``output`` of the program was ``contents`` in the call that was traced, and what it ran depends on that.
+
+    ``what`` says where, and which operation asked.
+    """
+
+    output: int
+    contents: bool | int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.what} is {self.contents}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class TraceResult:
     """The results of one trace.
 
@@ -87,6 +102,7 @@ class TraceResult:
         changes_python: running the function changes Python state in other ways.
         python_effects: the places of these changes that the function does not read.
         place: the device that it runs on.
+        decided: the values that Python code asked for, in this order.
         argument_names: the flat arguments of the call, for messages.
     """
 
@@ -110,6 +126,7 @@ class TraceResult:
     changes_python: bool
     python_effects: tuple[str, ...]
     place: TracePlace
+    decided: tuple[Decided, ...] = ()
     argument_names: tuple[str, ...] = ()
     shared: tuple[tuple[int, Tensor], ...] = ()
 

@@ -9,11 +9,10 @@ from typing import Any
 
 from jitgrad.core import config
 from jitgrad.core.errors import EffectWarning, RetraceWarning
+from jitgrad.core.origin import users_frame
 
 # A function that is traced more often for the same arguments probably changes what it reads.
 MANY_TRACES = 16
-
-_USERS_CALL = 6  # frames between the warning and the line that calls the @jit function
 
 
 def warn_of_effects(name: str, effects: Sequence[str]) -> None:
@@ -22,7 +21,7 @@ def warn_of_effects(name: str, effects: Sequence[str]) -> None:
         f"@jit function {name!r} changes what lies outside it, only when it is traced and not on later calls: "
         f"{', '.join(effects)}. Return what later calls should give, and print or keep it outside.",
         EffectWarning,
-        stacklevel=_USERS_CALL,
+        stacklevel=users_frame(),
     )
 
 
@@ -30,7 +29,7 @@ def warn_of_retraces(name: str, what: str, reasons: Sequence[str]) -> None:
     """The function is traced again and again; ``reasons`` say why, the newest last."""
     reason = reasons[-1] if reasons else "what it reads changed"
     remedy = "Pass what changes as a tensor or a float argument, and choose by its values with jitgrad.where."
-    warnings.warn(f"@jit function {name!r} {what} because {reason}. {remedy}", RetraceWarning, stacklevel=_USERS_CALL)
+    warnings.warn(f"@jit function {name!r} {what} because {reason}. {remedy}", RetraceWarning, stacklevel=users_frame())
 
 
 def warn_of_counters(name: str, values: Mapping[str, int], warned: set[Any]) -> None:

@@ -91,7 +91,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, Any], Any], init_val: Any, *, unroll: Any = None) -> Any:
     """``value = body_fun(i, value)`` for ``i`` from ``lower`` to ``upper - 1``, with ``i`` a Python int.
 
-    Raises TracedValueError if a bound is computed by a trace.
+    A compiled function has a program for each pair of bounds that it computes.
     """
     value = init_val
     for i in range(int(lower), int(upper)):
@@ -102,8 +102,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, Any], Any], init_
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
     """``value = body_fun(value)`` while ``cond_fun(value)``.
 
-    Raises TracedValueError if a trace computes the condition: there `jitgrad.elementwise` makes an op of a function with
-    ``while``, of one element.
+    A compiled function has a program for each number of turns that its calls take; `jitgrad.elementwise` makes one op of
+    a function of one element with ``while``.
+
+    Raises TracedValueError in the body of `scan` and under `jitgrad.vmap`, where there is no single condition.
     """
     value = init_val
     while cond_fun(value):

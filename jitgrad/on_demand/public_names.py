@@ -108,7 +108,8 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile ``function``: fuse its operations, forward and backward, into kernels.
 
     The function runs once per signature (shapes, dtypes, static values, grad mode) on tensors without data;
-    afterwards its compiled program runs. Guards watch what it read from outside: a change retraces.
+    afterwards its compiled program runs. Guards watch what it read from outside: a change retraces. Each way through
+    branches that values of tensors decide has a program of its own.
 
     Args:
         static_argnames, static_argnums: arguments whose value is part of the program.

@@ -128,7 +128,8 @@ def _iterate(self: Tensor) -> Iterator[Tensor]:
 def _round(self: Tensor, ndigits: Any = None) -> Any:
     """``round(x)``: Python's gives an int, so that a traced number needs its value for it."""
     is_number = type(self._data) is Value and self.aval.weak and not self.shape
-    return int(self) if ndigits is None and is_number else rounding.round(self, ndigits or 0)
+    rounded = rounding.round(self, ndigits or 0)
+    return int(rounded) if ndigits is None and is_number else rounded
 
 
 def _operators() -> dict[str, Any]:

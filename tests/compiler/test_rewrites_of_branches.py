@@ -1,4 +1,4 @@
-"""The error of a branch that depends on a tensor says how to write that very line."""
+"""Without a call to follow, the error of a branch by value says how to write that very line."""
 
 from __future__ import annotations
 
@@ -40,4 +40,4 @@ def both(x: Any) -> Any:
 )
 def test_the_line_gets_its_own_advice(function: Callable[..., Any], advice: str) -> None:
     with pytest.raises(TracedValueError, match=advice):
-        jg.jit(function, backend="python")(jg.tensor([3.0]))
+        jg.jit(function, backend="python").compile(jg.ShapeDtypeStruct((1,)))

@@ -190,7 +190,7 @@ def test_settings_that_leave_nothing_to_time_are_refused(monkeypatch, variable: 
 
 def test_a_function_that_cannot_be_compiled_says_so():
     with pytest.raises(TracedValueError):
-        jg.compare(lambda x: x + 1 if x.sum() > 0 else x, array(3))
+        jg.compare(lambda x: x + 1 if float(x.sum()) > 0 else x, array(3))
 
 
 @pytest.mark.numba

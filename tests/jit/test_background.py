@@ -128,7 +128,7 @@ def test_compile_waits_for_what_is_under_way(held: threading.Event) -> None:
 
 
 def test_errors_of_tracing_come_at_once_and_those_of_compiling_at_a_later_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    branch = in_background()(lambda x: x if x.sum() > 0 else -x)
+    branch = in_background()(lambda x: x if float(x.sum()) > 0 else -x)
     with pytest.raises(TracedValueError):
         branch(jg.ones(3))
 

@@ -89,7 +89,7 @@ def test_one_tensor_twice_in_a_long_list_goes_the_slow_way() -> None:
     f = jit(doubled)
     for _ in range(3):
         assert_equal(f(xs), doubled(xs))
-    assert not f._fast
+    assert not f._fast_calls
 
 
 def test_two_lists_between_other_arguments() -> None:

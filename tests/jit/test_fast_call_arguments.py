@@ -49,7 +49,7 @@ def test_results_in_any_container_go_the_fast_way(name: str) -> None:
         f(ONE)
     for k in range(2):
         x = ONE + float(k)
-        found = f._fast[0]((x,), {})
+        found = f._fast_calls.in_order[0]((x,), {})
         expected, tree = optree.tree_flatten(function(x))
         leaves, own = optree.tree_flatten(found)
         assert own == tree
@@ -140,7 +140,7 @@ def test_calls_of_any_kind_go_the_fast_way(name: str) -> None:
     args, kwargs = fast[0]
     for _ in range(2):
         f(*args, **kwargs)
-    (launch,) = f._fast  # type: ignore[attr-defined]
+    (launch,) = f._fast_calls.in_order  # type: ignore[attr-defined]
     for args, kwargs in fast:
         expected = f.eager(*args, **kwargs)  # type: ignore[attr-defined]
         found = launch(args, kwargs)

@@ -10,7 +10,6 @@ import optree
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.errors import TracedValueError
 from jitgrad.jit import rounding_judge, suspects
 from jitgrad.jit.decorator import jit
 from jitgrad.jit.disturbed_run import PartialDisturbance
@@ -374,7 +373,8 @@ def test_the_first_result_has_the_types_of_later_ones() -> None:
     assert [result["b"][2].item() for result in results] == [4.0, 6.0, 8.0]
 
 
-def test_rounding_a_number_argument_to_an_int_needs_its_value() -> None:
-    with pytest.raises(TracedValueError, match="static_argnames"):
-        jg.jit(lambda x, k: x * round(k), backend="python")(jg.ones(2), 2.5)
+def test_rounding_a_number_argument_to_an_int_decides() -> None:
+    f = jg.jit(lambda x, k: x * round(k), backend="python")
+    assert [f(jg.ones(2), k)[0].item() for k in (2.5, 2.25, 3.75, 1.5, 1.5)] == [2.0, 2.0, 4.0, 2.0, 2.0]
+    assert f.cache_info().traces == 2
     assert jg.jit(lambda x, k: x * round(k, 1), backend="python")(jg.ones(2, dtype=jg.float64), 2.25)[0].item() == 2.2

@@ -119,7 +119,7 @@ def test_what_has_no_answer_is_an_error() -> None:
     with pytest.raises(ArgumentError, match="at least one branch"):
         lax.switch(0, [])
     with pytest.raises(TracedValueError, match="bool"):
-        jg.jit(lambda x: lax.while_loop(lambda v: v.sum() < 9, lambda v: v * 2, x))(x)
+        jg.jit(jg.vmap(lambda x: lax.while_loop(lambda v: v.sum() < 9, lambda v: v * 2, x)))(x)
     with pytest.raises(ShapeError, match=r"dynamic_slice of f32\[3,2\]: got 2 starts and sizes \(2, 3\)"):
         lax.dynamic_slice(x, (0, 0), (2, 3))
 

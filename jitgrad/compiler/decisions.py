@@ -1,0 +1,118 @@
+"""What Python code decided by values of a trace: the program is right for calls that decide alike.
+
+``if loss > limit`` asks for a value that a trace does not have. The call that is being traced has it: the ops that lead
+to it run on its arguments, and the trace follows the branch that this call takes. The value is one more output of the
+program, which a call compares before it changes anything; where it differs, another program is right for the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitgrad.compiler.input_source import InputSource
+from jitgrad.core.context import creating_on, current_interpreter, recording_in, unrecorded
+from jitgrad.core.device_array import DeviceArray, to_host
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.ir import Atom, Graph, TraceNode, Value
+from jitgrad.core.origin import Origin
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import astype
+from jitgrad.ops.comparison import not_equal
+
+# Whole numbers and truth values: most calls have one of a few. A float is another one in most calls.
+_DECIDING = ("bool()", "int()", "an index", "item()")
+_CONVERTS = {"bool()": lambda x: not_equal(x, 0), "int()": lambda x: astype(x, np.int64)}
+_EXACT = 2**53  # floats below are as many ints
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Decision:
+    """``value`` of the graph was ``contents`` where Python code asked for ``what``."""
+
+    value: Value
+    contents: bool | int
+    what: str
+    origin: Origin
+
+    def __str__(self) -> str:
+        return f"{self.what} at {self.origin.full()}"
+
+
+class Decisions:
+    """The decisions of one trace, and the values of its call that lead to them."""
+
+    def __init__(self) -> None:
+        self.leaves: Sequence[Any] | None = None  # the flat arguments of the call; None: they are not known
+        self._made: dict[Value, Decision] = {}
+        self._results: dict[Atom, Any] = {}  # tensors and numbers of the call
+        self._nodes: dict[Value, TraceNode] = {}  # by their results
+
+    def __iter__(self) -> Any:
+        return iter(self._made.values())
+
+    def decide(self, trace: Any, tensor: Tensor, what: str) -> np.ndarray[Any, Any] | None:
+        """The contents of ``tensor`` in the call, which decide from now on; None if they are not known, or cannot decide."""
+        if self.leaves is None or what not in _DECIDING or tensor.size != 1:
+            return None
+        if what in _CONVERTS and tensor.dtype.kind not in "biu":
+            with unrecorded():
+                tensor = _CONVERTS[what](tensor)
+        if tensor.dtype.kind not in "biu":
+            return None
+        value = trace.current(tensor)
+        if type(value) is not Value:
+            return None
+        if value not in self._made:
+            graph = trace.graph((value,))
+            if not _has_data(graph, trace.sources, self.leaves):
+                return None
+            contents = self._result(graph, trace.sources).item()
+            if what == "int()" and abs(contents) > _EXACT:
+                return None  # of a float: perhaps of one that has no int
+            self._made[value] = Decision(value, contents, what, Origin.capture())
+        return np.asarray(self._made[value].contents, tensor.dtype).reshape(tensor.shape)
+
+    def _result(self, graph: Graph, sources: Sequence[InputSource]) -> np.ndarray[Any, Any]:
+        """The only output of ``graph`` in the call. Ops run on the host: a device would compile each."""
+        assert self.leaves is not None
+        for value, source in zip(graph.inputs, sources, strict=True):
+            if value not in self._results:
+                self._results[value] = _on_host(source.resolve(self.leaves))
+        with recording_in(current_interpreter.eager), unrecorded(), creating_on(None):
+            for node in self._missing(graph):
+                result = apply_op(node.op, *map(self._read, node.ins), **dict(node.attrs))
+                self._results.update(zip(node.outs, result if node.op.multiple else (result,), strict=True))
+        found = self._read(graph.outputs[0])
+        return np.asarray(found._data if isinstance(found, Tensor) else found)
+
+    def _read(self, atom: Atom) -> Any:
+        if isinstance(atom, Value):
+            return self._results[atom]
+        return atom.value if atom.dtype is None else atom.dtype.type(atom.value)
+
+    def _missing(self, graph: Graph) -> list[TraceNode]:
+        """The nodes that lead to the output and have not run yet, in order."""
+        needed, found = {graph.outputs[0]}, []
+        for node in reversed(graph.nodes):
+            if not needed.isdisjoint(node.outs) and node.outs[0] not in self._results:
+                needed.update(node.ins)
+                found.append(node)
+        return found[::-1]
+
+
+def _has_data(graph: Graph, sources: Sequence[InputSource], leaves: Sequence[Any]) -> bool:
+    """Whether every input is an array or a number in the call, and none the description of one."""
+    return all(_is_data(source.resolve(leaves)) for source in sources)
+
+
+def _on_host(x: Any) -> Any:
+    return Tensor(to_host(x._data), x.aval) if isinstance(x, Tensor) else x
+
+
+def _is_data(x: Any) -> bool:
+    data = x._data if isinstance(x, Tensor) else x
+    return isinstance(data, (np.ndarray, np.generic, DeviceArray, bool, int, float))

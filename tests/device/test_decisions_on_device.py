@@ -1,0 +1,35 @@
+"""Branches that values on a device decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+
+pytestmark = pytest.mark.numba
+
+
+def clipped(x: Any, w: Any) -> Any:
+    loss = (jg.tanh(x) * w).sum()
+    loss.backward()
+    norm = (w.grad**2).sum() ** 0.5
+    if norm > 1.5:
+        w.grad = w.grad / norm
+    return loss, int(x.argmax())
+
+
+def test_each_call_takes_its_branch(cuda: Any) -> None:
+    f = jg.jit(clipped)
+
+    for scale in (1.0, 1.0, 3.0, 3.0, 3.0, 1.0, -3.0, 1.0):
+        found, expected = [], []
+        row = np.linspace(-1.0, 0.9, 5) * scale
+        for function, results, device in ((f, found, "cuda"), (clipped, expected, "cpu")):
+            w = jg.ones(5, dtype=jg.float64).to(device).requires_grad_()
+            loss, place = function(jg.tensor(row).to(device), w)
+            results += [loss.item(), place, *w.grad.tolist()]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert f.cache_info().traces == 3
