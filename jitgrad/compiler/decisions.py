@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 
 from jitgrad.compiler.input_source import InputSource
+from jitgrad.compiler.runtime_number import FLOAT_AVAL, INT_AVAL, LARGEST_INT, RuntimeNumber
 from jitgrad.core.context import creating_on, current_interpreter, recording_in, unrecorded
 from jitgrad.core.device_array import DeviceArray, to_host
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import astype
+from jitgrad.ops.arithmetic import ASTYPE, abs, astype
 from jitgrad.ops.comparison import not_equal
+from jitgrad.ops.movement import reshape
 
 # Whole numbers and truth values: most calls have one of a few. A float is another one in most calls.
 _DECIDING = ("bool()", "int()", "an index", "item()")
@@ -55,7 +57,12 @@ class Decisions:
         return iter(self._made.values())
 
     def decide(self, trace: Any, tensor: Tensor, what: str) -> np.ndarray[Any, Any] | None:
-        """The contents of ``tensor`` in the call, which decide from now on; None if they are not known, or cannot decide."""
+        """The contents of ``tensor`` in the call, which decide from now on; None if they are not known, or cannot decide.
+
+        ``item()`` decides nothing yet: its array holds a number whose value is known when the program runs.
+        """
+        if what == "item()" and (number := self._number(trace, tensor)) is not None:
+            return number
         if self.leaves is None or what not in _DECIDING or tensor.size != 1:
             return None
         if what in _CONVERTS and tensor.dtype.kind not in "biu":
@@ -75,6 +82,26 @@ class Decisions:
                 return None  # of a float: perhaps of one that has no int
             self._made[value] = Decision(value, contents, what, Origin.capture())
         return np.asarray(self._made[value].contents, tensor.dtype).reshape(tensor.shape)
+
+    def _number(self, trace: Any, tensor: Tensor) -> np.ndarray[Any, Any] | None:
+        """The only element of ``tensor`` as a run-time number; None for bools, complex numbers, and ints of many digits."""
+        kind = tensor.dtype.kind
+        if tensor.size != 1 or kind not in "fiu":
+            return None
+        bound = None if kind == "f" else int(np.iinfo(tensor.dtype).max) + 1
+        with unrecorded():
+            flat = reshape(tensor.detach(), ())
+            if bound is not None and bound > LARGEST_INT:
+                bound, small = LARGEST_INT, abs(flat) <= LARGEST_INT
+                if (is_small := self.decide(trace, small, "bool()")) is None or not is_small:
+                    return None
+            aval = FLOAT_AVAL if bound is None else INT_AVAL
+            (value,) = trace.emit(ASTYPE, (trace.current(flat),), aval, {"dtype": aval.dtype})
+        trace.numbers.add(value)
+        trace.has_numbers = True
+        boxed = np.empty((), object)
+        boxed[()] = RuntimeNumber(value, frozenset(), bound)
+        return boxed
 
     def _result(self, graph: Graph, sources: Sequence[InputSource]) -> np.ndarray[Any, Any]:
         """The only output of ``graph`` in the call. Ops run on the host: a device would compile each."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,11 +33,12 @@ class ValueNeededError(TracedValueError):
 
 
 class RuntimeNumber:
-    """An int whose value only ops read, or a number computed from one with Python arithmetic.
+    """An int argument or an element of a tensor whose value only ops read, or what Python arithmetic computed from some.
 
     ``isinstance`` takes it for an int or a float, as the number of eager execution. Whatever needs
     the value (a shape, an index, a comparison of two numbers, a conversion) raises
-    `ValueNeededError`; the function is then traced with the value.
+    `ValueNeededError` where that depends on an argument; the function is then traced with the value.
+    Elements decide by their truth, their comparisons and their ints (see `jitgrad.compiler.decisions`).
 
     Attributes:
         value: of the graph.
@@ -61,8 +63,16 @@ class RuntimeNumber:
             raise self.needed(f".{name}")
         raise AttributeError(name)
 
-    def needed(self, what: str) -> ValueNeededError:
+    def decided(self, what: str) -> int:
+        """The int for the operation ``what``, by which the trace decides. Raises TracedValueError for a float."""
+        if self.positions or self.bound is None:
+            raise self.needed(what)
+        return int(Tensor(self.value))
+
+    def needed(self, what: str) -> TracedValueError:
         """The error for ``what``, which the trace remembers, as the function may catch it."""
+        if not self.positions:
+            return cast(TracedValueError, current_interpreter.get().explain_missing_value(Tensor(self.value), what))
         remembered: set[int] | None = getattr(current_interpreter.get(), "values_needed", None)
         if remembered is not None:
             remembered |= self.positions
@@ -152,42 +162,78 @@ def _bound_of(x: Any) -> int | None:
     return abs(x) if type(x) is int else None
 
 
-def _number(op: OpDef, x: Any, y: Any, bound: Bound | None, self: RuntimeNumber) -> Any:
-    """``op`` of two numbers, as a number."""
+def _number(name: str, op: OpDef, x: Any, y: Any, bound: Bound | None = None) -> Any:
+    """``op`` of two numbers, as a number; Python's function ``name`` computes with ints that may be large."""
     bounds = (_bound_of(x), _bound_of(y))
     new = None if bound is None or bounds[0] is None or bounds[1] is None else bound(bounds[0], bounds[1])
     if any(b is not None and b > np.iinfo(np.int64).max for b in (*bounds, new)):
-        raise self.needed(f"{op.name} of large ints")
+        return getattr(operator, name)(*[n.decided(name) if type(n) is RuntimeNumber else n for n in (x, y)])
     positions = frozenset[int]().union(*(n.positions for n in (x, y) if type(n) is RuntimeNumber))
     return RuntimeNumber(apply_op(op, x, y)._data, positions, new)
 
 
 def _operator(name: str, op: OpDef, function: Callable[[Any, Any], Any], bound: Bound | None, swap: bool) -> Any:
-    def operator(self: RuntimeNumber, other: Any) -> Any:
+    def method(self: RuntimeNumber, other: Any) -> Any:
         x, y = (other, self) if swap else (self, other)
         if type(other) is Tensor:
             return function(x, y)
         if type(other) in (int, float, RuntimeNumber):
-            return _number(op, x, y, bound, self)
+            return _number(name, op, x, y, bound)
         raise self.needed(name)
 
-    return operator
+    return method
 
 
 def _with_tensor(name: str, function: Callable[[Any, Any], Any], swap: bool = False) -> Any:
-    def operator(self: RuntimeNumber, other: Any) -> Any:
-        if type(other) is not Tensor:
+    def method(self: RuntimeNumber, other: Any) -> Any:
+        if type(other) is Tensor:
+            return function(other, self) if swap else function(self, other)
+        return getattr(int, f"__{'r' * swap}{name}__")(self.decided(name), other)
+
+    return method
+
+
+def _comparison(name: str, function: Callable[[Any, Any], Any]) -> Any:
+    """Of two numbers a bool: an element decides by it."""
+
+    def method(self: RuntimeNumber, other: Any) -> Any:
+        if type(other) is Tensor:
+            return function(self, other)
+        if type(other) not in (int, float, bool, RuntimeNumber):
+            return NotImplemented
+        if any(type(x) is RuntimeNumber and x.positions for x in (self, other)):
             raise self.needed(name)
-        return function(other, self) if swap else function(self, other)
+        return bool(function(Tensor(self.value), other))
 
-    return operator
+    return method
 
 
-def _refused(name: str) -> Any:
-    def operator(self: RuntimeNumber, *_: Any) -> Any:
-        raise self.needed(name)
+def _by_value(name: str) -> Any:
+    """What is asked of an int."""
 
-    return operator
+    def method(self: RuntimeNumber, *args: Any) -> Any:
+        return getattr(int, f"__{name}__")(self.decided(f"{name}()"), *args)
+
+    return method
+
+
+def _by_tensor(name: str, convert: Callable[[Any], Any]) -> Any:
+    """What is asked of a float as well: an element decides by the result."""
+
+    def method(self: RuntimeNumber) -> Any:
+        if self.positions:
+            raise self.needed(name)
+        return convert(Tensor(self.value))
+
+    return method
+
+
+def _power(self: Any, exponent: Any) -> Any:
+    if type(exponent) is Tensor:
+        return transcendental.pow(self, exponent)
+    if self.bound is None and type(exponent) in (int, float, RuntimeNumber):
+        return _number("pow", transcendental.POW, self, exponent)
+    return self.decided("**") ** exponent
 
 
 def _negative(self: Any) -> Any:
@@ -203,16 +249,18 @@ def _power_of_float(self: Any, base: Any) -> Any:
     if type(base) is Tensor:
         return transcendental.pow(base, self)
     if type(base) is float and base > 0:
-        return _number(transcendental.POW, base, self, None, self)
-    raise self.needed("**")
+        return _number("pow", transcendental.POW, base, self)
+    return base ** self.decided("**")
 
 
 def _attach() -> None:
-    refused = (
-        "index int float complex bool hash repr str format invert abs round trunc floor ceil divmod rdivmod reduce_ex"
+    asked = (
+        "index float hash repr str format invert abs round floor ceil divmod rdivmod reduce_ex"
     )
-    for name in refused.split():
-        setattr(RuntimeNumber, f"__{name}__", _refused(name))
+    for name in asked.split():
+        setattr(RuntimeNumber, f"__{name}__", _by_value(name))
+    for name, convert in (("bool", bool), ("int", int), ("trunc", int)):
+        setattr(RuntimeNumber, f"__{name}__", _by_tensor(name, convert))
     for name, op, function, bound in _BINARY:
         setattr(RuntimeNumber, f"__{name}__", _operator(name, op, function, bound, swap=False))
         setattr(RuntimeNumber, f"__r{name}__", _operator(name, op, function, bound, swap=True))
@@ -220,8 +268,8 @@ def _attach() -> None:
         setattr(RuntimeNumber, f"__{name}__", _with_tensor(name, function))
         setattr(RuntimeNumber, f"__r{name}__", _with_tensor(name, function, swap=True))
     for name, function in _COMPARISONS.items():
-        setattr(RuntimeNumber, f"__{name}__", _with_tensor(name, function))
-    for name, special in (("neg", _negative), ("pos", _positive), ("rpow", _power_of_float)):
+        setattr(RuntimeNumber, f"__{name}__", _comparison(name, function))
+    for name, special in (("neg", _negative), ("pos", _positive), ("pow", _power), ("rpow", _power_of_float)):
         setattr(RuntimeNumber, f"__{name}__", special)
 
 

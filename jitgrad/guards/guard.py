@@ -157,7 +157,7 @@ class Check:
 
 
 def _short(value: Any) -> str:
-    text = repr(value) if isinstance(value, (*IMMUTABLE, enum.Enum)) else describe(value)
+    text = repr(value) if issubclass(type(value), (*IMMUTABLE, enum.Enum)) else describe(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -173,9 +173,9 @@ def describe(value: Any) -> str:
         return value.__qualname__.rpartition("<locals>.")[2]
     if isinstance(value, tuple):
         return f"({', '.join(map(_short, value[:6]))}{', ...' if len(value) > 6 else ''})"
-    if value is MISSING or isinstance(value, (*IMMUTABLE, enum.Enum)):
+    if value is MISSING or issubclass(type(value), (*IMMUTABLE, enum.Enum)):
         return _short(value)
-    return str(value) if isinstance(value, Aval) else f"a {type(value).__name__}"
+    return str(value) if isinstance(value, Aval) else f"a {value.__class__.__name__}"
 
 
 def behaves_alike(new: Any, old: Any) -> bool:

@@ -123,8 +123,13 @@ def replaced_places(checks: Iterable[Check], holds: Callable[[Any], bool]) -> li
 
 
 def is_plain_number(value: Any) -> bool:
-    """Whether ``value`` is a Python int or float."""
-    return type(value) in (int, float)
+    """Whether ``value`` is a Python int or float, or stands for one."""
+    return type(value) in (int, float) or is_computed_number(value)
+
+
+def is_computed_number(value: Any) -> bool:
+    """Whether ``value`` stands for a number that each call computes."""
+    return isinstance(value, int | float) and not issubclass(type(value), (int, float))
 
 
 def is_constant(value: Any) -> bool:
@@ -182,9 +187,9 @@ def store_of(write: Write) -> RepeatedStore | None:
         kind, value = _growth(write)
     elif _repeats(write, value):
         return RepeatedStore(kind, write.holder, write.key, value, write.path)
-    if write.read or not tensors_in(value):
-        return None
     leaves = optree.tree_leaves(value, none_is_leaf=True)
+    if write.read or not (tensors_in(value) or any(map(is_computed_number, leaves))):
+        return None
     return RepeatedStore(kind, write.holder, write.key, value, write.path) if all(map(_can_be_stored, leaves)) else None
 
 
@@ -215,7 +220,7 @@ def _containers(tree: Any) -> Iterator[Any]:
 
 
 def _can_be_stored(leaf: Any) -> bool:
-    return isinstance(leaf, Tensor) or type(leaf) in _PLAIN
+    return isinstance(leaf, Tensor) or type(leaf) in _PLAIN or is_computed_number(leaf)
 
 
 def _growth(write: Write) -> tuple[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 import threading
 import warnings
@@ -48,7 +49,7 @@ def assert_nothing_is_being_traced() -> None:
 
 ASKS: dict[str, Callable[[Any], Any]] = {
     "float": lambda x: float(x.sum()),
-    "item": lambda x: x.sum().item(),
+    "square_root": lambda x: math.sqrt(x.sum().item()),
     "tolist": lambda x: x.tolist(),
     "numpy": lambda x: x.numpy(),
     "asarray": lambda x: np.asarray(x),
@@ -57,7 +58,7 @@ ASKS: dict[str, Callable[[Any], Any]] = {
     "repeat": lambda x: jg.repeat(x, x.astype(jg.int64)),
 }
 REMEDIES = {
-    "float item": "Keep the number a tensor",
+    "float square_root": "Keep the number a tensor",
     "tolist numpy asarray": "Return the tensor and ask for its values after the call",
     "nonzero mask": "jitgrad.where(mask, x, 0).sum() is x[mask].sum()",
     "repeat": "no data in it. Move this line out of the @jit function",
@@ -77,7 +78,7 @@ def test_asking_for_a_value_names_the_line_and_a_remedy(name: str) -> None:
     assert_nothing_is_being_traced()
 
 
-@pytest.mark.parametrize("name", ["float", "item", "mask"])
+@pytest.mark.parametrize("name", ["float", "tolist", "mask"])
 def test_fallback_warns_once_and_runs_eagerly(name: str) -> None:
     f = jit(ASKS[name], fallback="eager")
     x = tensor(3)
