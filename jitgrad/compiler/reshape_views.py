@@ -73,7 +73,7 @@ class ReshapeViews:
         return bool(np.may_share_memory(array, shown))
 
     def first_contents(self, storage: Storage, contents: Value) -> Value:
-        """What the memory ``storage`` held when it got its layout, which changes in place keep; ``contents`` if there are none."""
+        """What ``storage`` held when it got its layout, which changes in place keep: ``contents``, if there are none."""
         return self._first.get(id(storage), (storage, contents))[1]
 
     def before_change(self, target: Tensor, above: Sequence[View], root: Value, nodes: Sequence[TraceNode]) -> None:
