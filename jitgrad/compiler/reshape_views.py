@@ -35,11 +35,16 @@ class View:
 
 
 def may_copy(view: View) -> bool:
-    """Whether ``view`` is a reshape that copies in some layout: not one that only adds or drops axes of length 1."""
+    """Whether ``view`` is a reshape that copies in some layout: not one that splits axes, or adds and drops those of length 1."""
     if view.op is not RESHAPE:
         return False
-    before, after = ([n for n in shape if n != 1] for shape in (view.parent.shape, view.attrs["shape"]))
-    return before != after
+    parts = [n for n in view.attrs["shape"] if n != 1]
+    for length in view.parent.shape:
+        while length > 1 and parts and length % parts[0] == 0:
+            length //= parts.pop(0)
+        if length > 1:
+            return True
+    return False
 
 
 class ReshapeViews:

@@ -323,11 +323,11 @@ def _reshaping(name: str, function: Callable[..., Tensor]) -> Callable[..., Tens
             raise AutogradError(f"{name} of {self.aval}, which requires grad: its history is that of another shape; assign the "
                                 f"result of {out_of_place}")  # fmt: skip
         new = function(creation.detached(self), *args, **kwargs)
-        if current_interpreter.get().tracing:
-            if new.shape != self.shape or _permutes(new):
-                raise TraceError(f"{name} of {self.aval} to {new.aval}: @jit keeps the shapes of tensors, and the order of their "
-                                 f"axes; assign the result of {out_of_place}")  # fmt: skip
+        if new.shape == self.shape and not _permutes(new):
             return self
+        if current_interpreter.get().tracing:
+            raise TraceError(f"{name} of {self.aval} to {new.aval}: @jit keeps the shapes of tensors, and the order of their "
+                             f"axes; assign the result of {out_of_place}")  # fmt: skip
         _set_data(self, new)
         return self
 

@@ -48,6 +48,8 @@ def test_a_shape_changes_in_place():
     x[0, 1] = 40.0
     assert row.tolist() == [1.0, 2.0, 3.0, 40.0, 5.0, 6.0]
     assert row.resize_(2).tolist() == [1.0, 2.0]
+    x.resize_(3, 2)[0, 0] = 10.0  # of the same shape: still a view
+    assert row.tolist() == [10.0, 2.0]
 
 
 def test_copies_share_no_memory():
