@@ -70,8 +70,6 @@ def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
         return _call_native(frame, UNKNOWN, args)
     if isinstance(callee, BoundFunction):
         return observe_call(frame, callee.function, [callee.receiver, *args], keywords)
-    if (text := text_of_tensor(callee, args)) is not None:
-        return text
     if isinstance(callee, functools.partial):
         return observe_call(frame, callee.func, [*callee.args, *args, *callee.keywords.values()], keywords)
     remedy = remedy_for(callee) if callee is not UNKNOWN else None
@@ -81,7 +79,7 @@ def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
         return read_unrepeatable(frame, callee, remedy)
     if isinstance(callee, MethodType):
         return observe_call(frame, callee.__func__, [callee.__self__, *args], keywords)
-    if (answer := ask(frame, callee, args)) is not UNKNOWN:
+    if (answer := text_of_tensor(callee, args) or ask(frame, callee, args)) is not UNKNOWN:
         return answer
     if isinstance(callee, FunctionType):
         return _call_function(frame, callee, args)

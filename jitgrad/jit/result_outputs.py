@@ -151,6 +151,6 @@ def _check_hooks(trace: Trace, leaves: Sequence[Any]) -> None:
         if x.grad_fn is not None and (node := awaiting_gradient(x.grad_fn, trace.since)) is not None:
             raise UnguardableError(
                 f"@jit function {trace.name!r} calls register_hook() or retain_grad() of what {node.origin.full()} computed, and "
-                f"returns or stores {x.aval}, which depends on it: a backward pass after the call would not give it the gradient. "
+                f"returns or stores {x.aval}, which depends on it: backward() after the call would not give it the gradient. "
                 "Call backward() within the function, or return that tensor, and compute on from it outside."
             )
