@@ -35,6 +35,11 @@ def reaches(roots: Iterable[Node], leaves: Mapping[int, Tensor], since: int) -> 
     return next((leaves[id(edge)] for edge in edges if id(edge) in leaves), None)
 
 
+def awaiting_gradient(root: Node, since: int) -> Node | None:
+    """A node to which backward from ``root`` gives a gradient that a hook or retain_grad() waits for."""
+    return next((node for node in _reached([root], since) if node.retained or any((node.hooks or {}).values())), None)
+
+
 def _reached(roots: Iterable[Node], since: int) -> set[Node]:
     """The nodes from ``since`` on that ``roots`` depend on."""
     reached: set[Node] = set()

@@ -22,6 +22,8 @@ from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import ADD, ASTYPE, DIVIDE, MULTIPLY, NEGATIVE, POSITIVE, SUBTRACT, add
 from jitgrad.ops.comparison import Selected, logical_and, logical_not, logical_or, where
+from jitgrad.ops.creation import COPY
+from jitgrad.ops.indexing import PUT_SLICE
 from jitgrad.ops.joining import CONCAT
 from jitgrad.ops.movement import (
     BROADCAST_TO,
@@ -192,7 +194,7 @@ def _is_pointwise(op: OpDef) -> bool:
 
 def _moves(op: OpDef) -> bool:
     """Whether the vjp of ``op`` only moves elements, so that it moves those of a mask as well."""
-    return (op.kind is Kind.MOVEMENT and op is not BROADCAST_TO) or op in (PLACE, CONCAT)
+    return (op.kind is Kind.MOVEMENT and op is not BROADCAST_TO) or op in (PLACE, CONCAT, COPY, PUT_SLICE)
 
 
 def carried(op: OpDef, mask: Mask, operands: Sequence[Any], out: Shape, attrs: Any) -> Sequence[Mask | None]:

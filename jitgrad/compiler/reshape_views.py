@@ -34,6 +34,19 @@ class View:
     attrs: Mapping[str, Any]
 
 
+def may_copy(view: View) -> bool:
+    """Whether ``view`` is a reshape that copies in some layout: not one that splits axes, or adds and drops those of length 1."""
+    if view.op is not RESHAPE:
+        return False
+    parts = [n for n in view.attrs["shape"] if n != 1]
+    for length in view.parent.shape:
+        while length > 1 and parts and length % parts[0] == 0:
+            length //= parts.pop(0)
+        if length > 1:
+            return True
+    return False
+
+
 class ReshapeViews:
     """The reshapes of one trace, and the inputs that are supposed to be C-contiguous for them."""
 
@@ -49,8 +62,10 @@ class ReshapeViews:
     def shares(self, view: View, earlier: Sequence[View], root: Value) -> bool:
         """Whether eager gives a view for the reshape ``view``, after the views ``earlier`` of a
         C-contiguous tensor, whose contents are ``root``."""
+        if not may_copy(view):
+            return True
         storage, made = view.parent._storage, view.tensor()
-        _, root = self._first.get(id(storage), (storage, root))
+        root = self.first_contents(storage, root)
         for each in (storage, made._storage if made is not None else storage):
             self._made.setdefault(id(each), []).append((view, Origin.capture(), root))
         if not earlier:
@@ -61,6 +76,10 @@ class ReshapeViews:
             if step.op is not STOP_GRADIENT:
                 shown = step.op.eager(shown, **step.attrs)
         return bool(np.may_share_memory(array, shown))
+
+    def first_contents(self, storage: Storage, contents: Value) -> Value:
+        """What ``storage`` held when it got its layout, which changes in place keep: ``contents``, if there are none."""
+        return self._first.get(id(storage), (storage, contents))[1]
 
     def before_change(self, target: Tensor, above: Sequence[View], root: Value, nodes: Sequence[TraceNode]) -> None:
         """An in-place change of ``target``, to which the views ``above`` lead; the tensor that has its memory holds ``root``.

@@ -30,7 +30,7 @@ from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, join
 from jitgrad.guards.questions import ask, used_weakly
 from jitgrad.guards.reads import PLAIN, is_container
 from jitgrad.guards.shadow import ShadowFrame, Unrepeatable
-from jitgrad.guards.unrepeatable import pass_unrepeatable, read_unrepeatable, writes_file
+from jitgrad.guards.unrepeatable import pass_unrepeatable, read_unrepeatable, text_of_tensor, writes_file
 from jitgrad.guards.unseen_stores import change_items
 from jitgrad.guards.writes import tensors_in
 
@@ -79,7 +79,7 @@ def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
         return read_unrepeatable(frame, callee, remedy)
     if isinstance(callee, MethodType):
         return observe_call(frame, callee.__func__, [callee.__self__, *args], keywords)
-    if (answer := ask(frame, callee, args)) is not UNKNOWN:
+    if (answer := text_of_tensor(callee, args) or ask(frame, callee, args)) is not UNKNOWN:
         return answer
     if isinstance(callee, FunctionType):
         return _call_function(frame, callee, args)
@@ -165,7 +165,7 @@ def _call_class(frame: ShadowFrame, cls: type, args: Args) -> Any:
         return _each_item(frame, cls, args)
     if cls in GETTERS and all(isinstance(arg, str | int) for arg in args):
         return cls(*args)
-    elif cls in (float, int) and args and isinstance(args[0], Unrepeatable):
+    elif cls in (float, int, str) and args and isinstance(args[0], Unrepeatable):
         return args[0]
     elif cls not in _WITHOUT_READING:
         meta_call = lookup(type(cls), "__call__")

@@ -24,6 +24,7 @@ from jitgrad.guards.part_of import PartOf
 from jitgrad.guards.questions import used_weakly
 from jitgrad.guards.reads import PLAIN, is_container
 from jitgrad.guards.shadow import Handler, ShadowFrame, Unrepeatable, whole_key
+from jitgrad.guards.unrepeatable import filled_template
 from jitgrad.guards.unseen_stores import change_items, is_unknown, store_attribute, store_item
 
 HANDLERS: dict[str, Handler] = {}
@@ -248,6 +249,9 @@ def _binary(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
             frame.push(value)
             return
     symbol = i.argrepr.rstrip("=")
+    if symbol == "%" and (text := filled_template(left, right)) is not None:
+        frame.push(text)
+        return
     if type(left) is type(right) is str and symbol == "+":
         frame.push(left + right)
         return
@@ -275,6 +279,9 @@ def _check_operand(frame: ShadowFrame, value: Unrepeatable, other: Any) -> None:
 def _compare(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     right, left = frame.pop(), frame.pop()
     frame.push(UNKNOWN)
+    for value in (left, right):
+        if isinstance(value, Unrepeatable) and i.opname != "IS_OP":
+            frame.refuse(value)
     if i.opname == "CONTAINS_OP":
         if isinstance(right, PartOf):
             frame.used(right)
@@ -282,9 +289,6 @@ def _compare(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     elif i.opname == "IS_OP" and all(frame.reads.path_of(value) is not None for value in (left, right)):
         frame.reads.identical.update((id(left), id(right)))
     elif i.opname == "COMPARE_OP":
-        for value in (left, right):
-            if isinstance(value, Unrepeatable):
-                frame.refuse(value)
         frame.used(left, right)
 
 

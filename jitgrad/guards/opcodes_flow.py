@@ -15,6 +15,7 @@ from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, parts_of
 from jitgrad.guards.questions import ask
 from jitgrad.guards.reads import is_container
 from jitgrad.guards.shadow import Handler, ShadowFrame, Unrepeatable
+from jitgrad.guards.unrepeatable import text_of_tensor
 
 # --- branches and loops -------------------------------------------------------------------------------------
 
@@ -152,6 +153,8 @@ def _map_add(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 def _replace_top(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     value = frame.pop()
     same = i.opname in ("LIST_TO_TUPLE", "CALL_INTRINSIC_1") and isinstance(value, Parts)
+    if i.opname in ("FORMAT_SIMPLE", "CONVERT_VALUE"):
+        value = text_of_tensor(format, [value]) or value
     frame.push(value if same or isinstance(value, Unrepeatable) else UNKNOWN)
 
 
@@ -161,7 +164,8 @@ def _format(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
         frame.pop()
     value = frame.pop()
     ask(frame, format, [value])
-    frame.push(value if isinstance(value, Unrepeatable) else UNKNOWN)
+    text = text_of_tensor(format, [value]) or value
+    frame.push(text if isinstance(text, Unrepeatable) else UNKNOWN)
 
 
 @on_opcodes("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE")

@@ -8,11 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import UNKNOWN
 from jitgrad.guards.containers import MUTATORS, mutate
+from jitgrad.guards.part_of import Parts
 from jitgrad.guards.shadow import ShadowFrame, Unrepeatable
 
-_PASSES_ON = (round, abs, float, int, min, max, divmod, sum)  # unrepeatable numbers give unrepeatable numbers
+# unrepeatable numbers give unrepeatable numbers, and texts give texts
+_PASSES_ON = (round, abs, float, int, min, max, divmod, sum, len, hash, ord, str, repr, ascii, format)
+_TEXTS = (str, repr, ascii, format)
+_TEXT_METHODS = ("__str__", "__repr__", "__format__")
+_TEXT_REMEDY = "it may be printed or logged; to compute with elements, use ops"
 
 
 def read_unrepeatable(frame: ShadowFrame, callee: Any, remedy: str) -> Any:
@@ -27,6 +33,24 @@ def read_unrepeatable(frame: ShadowFrame, callee: Any, remedy: str) -> Any:
         return value
     frame.refuse(value)
     return UNKNOWN
+
+
+def text_of_tensor(callee: Any, args: Sequence[Any]) -> Unrepeatable | None:
+    """What a call gives that writes a tensor as text: in a trace the text of one without elements."""
+    receiver, name = getattr(callee, "__self__", None), getattr(callee, "__name__", "")
+    if not (callee in _TEXTS or name in _TEXT_METHODS or (name == "format" and isinstance(receiver, str))):
+        return None
+    return next((_text_of(x) for x in (receiver, *args) if isinstance(x, Tensor)), None)
+
+
+def _text_of(tensor: Tensor) -> Unrepeatable:
+    return Unrepeatable(f"the text of a tensor {tensor.aval}", _TEXT_REMEDY)
+
+
+def filled_template(template: Any, value: Any) -> Unrepeatable | None:
+    """What ``template % value`` gives, if it writes a tensor as text."""
+    values = value.values if isinstance(value, Parts) else value if isinstance(value, tuple) else (value,)
+    return text_of_tensor(format, values) if isinstance(template, str) else None
 
 
 def pass_unrepeatable(frame: ShadowFrame, callee: Any, value: Unrepeatable, args: list[Any]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitgrad.autograd.broken_history import broken_histories
 from jitgrad.compiler.input_source import InputSource, SourceKind
-from jitgrad.compiler.reshape_views import View
+from jitgrad.compiler.reshape_views import View, may_copy
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import grad_enabled
@@ -135,7 +135,7 @@ class _Family:
         return found if id(self.owner) in self.members or _overlap(self.owner, every) else {}
 
     def _reshaped(self, views: Sequence[View], steps: tuple[ViewStep, ...], x: Tensor) -> Reshaped | None:
-        first = next((k for k, view in enumerate(views) if view.op is RESHAPE), None)
+        first = next((k for k, view in enumerate(views) if may_copy(view)), None)
         if first is None or not self.layout_of:
             return None
         key = id(views[first + 1].parent) if first + 1 < len(views) else id(x)
@@ -151,9 +151,9 @@ def shared_memory(trace: Trace, leaves: Iterable[Any]) -> dict[int, SharedMemory
             views = trace.views_above(x)
             owner = views[0].parent if views else x
             family = families.setdefault(id(owner), _Family(trace, owner))
-            if family.layout_of is None and any(view.op is RESHAPE for view in views):
+            if family.layout_of is None and any(may_copy(view) for view in views):
                 # in an unknown layout, a reshape copies in eager execution, with few exceptions
-                last = max(k for k, view in enumerate(views) if view.op is RESHAPE)
+                last = max(k for k, view in enumerate(views) if may_copy(view))
                 views = views[last + 1 :]
                 owner = views[0].parent if views else x
                 family = families.setdefault(id(owner), _Family(trace, owner))
@@ -168,7 +168,7 @@ def shared_memory(trace: Trace, leaves: Iterable[Any]) -> dict[int, SharedMemory
 
 def _layout_of(trace: Trace, tensor: Tensor) -> tuple[InputSource, ...] | None:
     """The inputs that decide the layout of ``tensor`` in eager execution; None if it need not be C-contiguous."""
-    found = trace.reshapes.layout_sources(trace.current(tensor), trace.nodes)
+    found = trace.reshapes.layout_sources(trace.reshapes.first_contents(tensor._storage, trace.current(tensor)), trace.nodes)
     pairs = zip(trace.inputs, trace.sources, strict=True)
     return None if found is None else tuple([source for value, source in pairs if value in found])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from jitgrad.autograd.broken_history import reaches
+from jitgrad.autograd.broken_history import awaiting_gradient, reaches
 from jitgrad.compiler.runtime_number import RuntimeNumber
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.errors import UnguardableError
@@ -49,6 +49,7 @@ class ResultOutputs:
         """
         leaves, treedef = self._parts.flatten(result)
         _check_new_leaves(self._trace, leaves)
+        _check_hooks(self._trace, leaves)
         gradients = [grad for _, grad in self._trace.grads.values()]
         self._shared = shared_memory(self._trace, [*leaves, *gradients])
         numbers = _numbers(self._trace, stores, len(leaves))
@@ -140,3 +141,16 @@ def _numbers(trace: Trace, stores: Sequence[RepeatedStore], count: int) -> froze
     stored = optree.tree_leaves([store.value for store in stores], none_is_leaf=True)
     pairs = enumerate(stored, count - len(stored))
     return frozenset({k for k, x in pairs if isinstance(x, Tensor) and trace.stands_for_number(x)})
+
+
+def _check_hooks(trace: Trace, leaves: Sequence[Any]) -> None:
+    """No hook waits for a gradient that a backward pass after the call would give it: a program has no nodes for it."""
+    for x in leaves:
+        if not (isinstance(x, Tensor) and type(x._data) is Value and id(x) not in trace.lifted and flows(x)):
+            continue
+        if x.grad_fn is not None and (node := awaiting_gradient(x.grad_fn, trace.since)) is not None:
+            raise UnguardableError(
+                f"@jit function {trace.name!r} calls register_hook() or retain_grad() of what {node.origin.full()} computed, and "
+                f"returns or stores {x.aval}, which depends on it: backward() after the call would not give it the gradient. "
+                "Call backward() within the function, or return that tensor, and compute on from it outside."
+            )

@@ -170,7 +170,7 @@ def _for_history(
 
     out = plans[-1].out
     op = OpDef(
-        "index", Kind.OPAQUE, ("x",), function, lambda _avals, _attrs: out, vjp=(vjp,), views=True,
+        "index", Kind.MOVEMENT, ("x",), function, lambda _avals, _attrs: out, vjp=(vjp,), views=True,
         saves=(frozenset(),), saves_out=(False,),
     )  # fmt: skip
     plan = OpPlan(op, plans[0].avals, {}, out, function)

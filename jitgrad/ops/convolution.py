@@ -39,7 +39,7 @@ def _windows_of(x: Any, kernel: Pair, stride: Pair, dilation: Pair) -> Any:
 
 
 def copy_windows(x: Any, *, kernel: Pair, stride: Pair, dilation: Pair) -> np.ndarray[Any, Any]:
-    return np.ascontiguousarray(_windows_of(np.asarray(x), kernel, stride, dilation))
+    return np.array(_windows_of(np.asarray(x), kernel, stride, dilation), order="C")  # windows of 1 x 1 are a view
 
 
 def add_windows(x: Any, *, shape: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> np.ndarray[Any, Any]:

@@ -70,10 +70,17 @@ IOTA = define(
     sample_attrs={"shape": (3, 4), "axis": 1, "dtype": np.dtype(np.int64)},
     takes_complex=True,
 )
+
+
+def _copied(x: Any) -> Any:
+    """NumPy's copy in the order of the strides; of what is broadcast, which has no order, in that of the axes."""
+    return np.array(x, copy=True, subok=False, order="C" if 0 in getattr(x, "strides", ()) else "K")
+
+
 COPY = define(
     "copy(x)",
     kind=Kind.OPAQUE,
-    eager=lambda x: np.array(x, copy=True, subok=False),
+    eager=_copied,
     abstract=lambda avals, _attrs: Aval(avals[0].shape, avals[0].dtype),
     vjp=(lambda g, _out, _x: g,),
     domain=("real",),

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, normalize_axes, normalize_axis, promote
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, AxisError, OperandError, ShapeError, shown
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
-from jitgrad.ops.creation import full
+from jitgrad.ops.creation import clone, full
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import (
     EXPAND_DIMS,
@@ -179,26 +180,32 @@ def unstack(x: Operand, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(squeeze(cut(x, k, i, i + 1), (k,)) for i in range(shape[k]))
 
 
+def _apart(result: Tensor, x: Operand) -> Tensor:
+    """``result`` in memory of its own, as in NumPy and torch, also where it is a view of ``x``."""
+    may_share = current_interpreter.get().tracing or not isinstance(x, Tensor) or result._storage is x._storage
+    return clone(result) if may_share else result
+
+
 @takes_dim(shifts="shift")
 @composed
 def roll(x: Operand, shift: int | Sequence[int], axis: AxisArgument = None) -> Tensor:
     """``x`` shifted along ``axis``, cyclically (``axis=None``: flattened)."""
     aval = aval_of(CONCAT, x)
+    out = reshape(x, (-1,) if axis is None else aval.shape)
     if axis is None:
-        return reshape(roll(flatten(x), int(np.sum(shift)), 0), aval.shape)
+        shift, axis = int(np.sum(shift)), 0
     axes = tuple(axis) if isinstance(axis, Iterable) else (axis,)
     shifts = tuple(shift) if isinstance(shift, Iterable) else (shift,) * len(axes)
     if len(axes) == 1 and len(shifts) != 1:
         axes *= len(shifts)
     if len(axes) != len(shifts):
         raise ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
-    out = reshape(x, aval.shape)
     for by, a in zip(shifts, axes, strict=True):
-        k = normalize_axis("roll", a, aval.ndim)
-        n = aval.shape[k]
+        k = normalize_axis("roll", a, out.ndim)
+        n = out.shape[k]
         if n and (by := operator.index(by) % n):
             out = concat([cut(out, k, n - by, n), cut(out, k, 0, n - by)], k)
-    return out
+    return _apart(reshape(out, aval.shape), x)
 
 
 @takes_dim()
@@ -226,7 +233,7 @@ def repeat(
     if counts.size == 1:
         times = int(counts.reshape(()))
         wide = broadcast_to(expand_dims(x, k + 1), (*shape[: k + 1], times, *shape[k + 1 :]))
-        return reshape(wide, (*shape[:k], shape[k] * times, *shape[k + 1 :]))
+        return _apart(reshape(wide, (*shape[:k], shape[k] * times, *shape[k + 1 :])), x)
     parts = [broadcast_to(cut(x, k, i, i + 1), (*shape[:k], int(n), *shape[k + 1 :])) for i, n in enumerate(counts)]
     return concat(parts, k)
 
@@ -244,7 +251,7 @@ def tile(x: Operand, repetitions: int | Sequence[int], *more: int) -> Tensor:
         raise ArgumentError(f"tile: repetitions must not be negative, got {shown(repetitions)}")
     spread = reshape(x, tuple(n for length in shape for n in (1, length)))
     wide = broadcast_to(spread, tuple(n for pair in zip(times, shape, strict=True) for n in pair))
-    return reshape(wide, tuple(t * n for t, n in zip(times, shape, strict=True)))
+    return _apart(reshape(wide, tuple(t * n for t, n in zip(times, shape, strict=True))), x)
 
 
 # --- pad ---------------------------------------------------------------------------------------------------------

@@ -307,6 +307,12 @@ def _set_data(self: Tensor, new: Any) -> None:
 _OUT_OF_PLACE = {"resize_": "reshape", "resize_as_": "reshape"}
 
 
+def _permutes(new: Tensor) -> bool:
+    """Whether the last view op that made ``new`` has changed the order of axes."""
+    op, attrs = new._view.steps[-1] if new._view is not None else (None, {})
+    return op is movement.PERMUTE_DIMS and attrs["axes"] != tuple(range(new.ndim))
+
+
 def _reshaping(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The shape of a tensor changed in place: afterwards it is a view of what it was."""
 
@@ -317,11 +323,11 @@ def _reshaping(name: str, function: Callable[..., Tensor]) -> Callable[..., Tens
             raise AutogradError(f"{name} of {self.aval}, which requires grad: its history is that of another shape; assign the "
                                 f"result of {out_of_place}")  # fmt: skip
         new = function(creation.detached(self), *args, **kwargs)
-        if current_interpreter.get().tracing:
-            if new.shape != self.shape:
-                raise TraceError(f"{name} of {self.aval} to {new.aval}: @jit keeps the shapes of tensors; assign the result of "
-                                 f"{out_of_place}")  # fmt: skip
+        if new.shape == self.shape and not _permutes(new):
             return self
+        if current_interpreter.get().tracing:
+            raise TraceError(f"{name} of {self.aval} to {new.aval}: @jit keeps the shapes of tensors, and the order of their "
+                             f"axes; assign the result of {out_of_place}")  # fmt: skip
         _set_data(self, new)
         return self
 

@@ -32,6 +32,22 @@ UNSAFE: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def part_replaced(x: Any) -> Any:
+    y = jg.zeros(6, dtype=x.dtype)
+    y[...] = jg.sqrt(x)
+    y[1:3] *= 2.0
+    y[0] *= 0.5
+    return y
+
+
+UNSAFE |= {
+    "clone": lambda x: jg.sqrt(x).clone(),
+    "tiled": lambda x: jg.tile(jg.sqrt(x), (3, 1)).sum(axis=0),
+    "rolled by nothing": lambda x: jg.roll(jg.sqrt(x), 0),
+    "replaced in place": part_replaced,
+}
+
+
 def gradients(f: Callable[[Any], Any], x: Any, compiled: bool) -> tuple[Any, Any]:
     """The gradient of the sum of ``f``, and the gradient of a weighted sum of that gradient."""
     weights = jg.tensor(np.linspace(0.5, 1.5, x.size).reshape(x.shape))

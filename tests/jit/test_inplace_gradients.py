@@ -137,3 +137,18 @@ def test_no_gradient_flows_through_the_update_of_a_leaf() -> None:
         fused(x2).sum().backward()
         np.testing.assert_allclose(x2.grad.numpy(), x1.grad.numpy(), rtol=1e-6)
         np.testing.assert_allclose(w2.grad.numpy(), w1.grad.numpy(), rtol=1e-6)
+
+
+def test_a_number_that_is_replaced_as_a_whole_has_a_gradient() -> None:
+    """``s[...] = v`` of a tensor without axes puts a slice in place of all of it."""
+
+    def f(x: Any) -> Any:
+        s = x.sum()
+        s[...] += 0.7
+        s[()] *= 2.0
+        return (x * x).sum() + s * s
+
+    x1, x2 = (jg.tensor([1.0, 2.0, 1.0], requires_grad=True) for _ in range(2))
+    f(x1).backward()
+    jit(f, check="off")(x2).backward()
+    np.testing.assert_allclose(x2.grad.numpy(), x1.grad.numpy(), rtol=1e-6)

@@ -65,6 +65,13 @@ def view_of_a_view_through_a_reshape(x: Any) -> Any:
     return rows, y
 
 
+def change_beside_views_in_every_layout(x: Any) -> Any:
+    y = x * 2.0
+    parts, column = y.reshape(2, 2, 6), y.reshape(4, 1, 6)[:, 0]
+    y[0] += 1.0
+    return parts, column, y
+
+
 def reshape_after_a_change(x: Any) -> Any:
     y = x * 2.0
     y += x
@@ -81,6 +88,7 @@ def change_a_dead_reshape(x: Any) -> Any:
 
 CHANGES = [
     change_the_base_of_a_copy, change_the_base_of_a_view, change_a_view, change_a_copy, change_an_argument_through_a_reshape,
+    change_beside_views_in_every_layout,
     change_the_copy_of_an_argument, change_an_argument_with_a_reshaped_part, view_of_a_view_through_a_reshape,
     reshape_after_a_change, change_a_dead_reshape,
 ]  # fmt: skip
@@ -135,3 +143,11 @@ def test_a_change_of_a_reshape_in_an_unknown_layout_is_refused_with_both_lines()
 
     with pytest.raises(TraceError, match=r"test_reshape_views\.py:\d+ of a tensor f64\[.*test_reshape_views\.py:\d+ made a"):
         jg.jit(f)(rows_first(0))
+
+
+def test_axes_that_are_split_or_added_need_no_guard_of_the_layout() -> None:
+    compiled = jg.jit(change_beside_views_in_every_layout, check="off", backend="python")
+    for x in (rows_first(0), columns_first(1), rows_first(2)):
+        for a, b in zip(compiled(x), change_beside_views_in_every_layout(x), strict=True):
+            np.testing.assert_array_equal(a.numpy(), b.numpy())
+    assert compiled.cache_info().traces == 1

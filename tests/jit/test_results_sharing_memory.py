@@ -58,6 +58,13 @@ def itself(y: Any) -> Any:
     return y
 
 
+def filled_beside_its_diagonal(x: Any) -> Any:
+    y = column(x)
+    diagonal = y.diagonal()
+    y.fill_(0.5)
+    return y, diagonal, y[1]
+
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "an element and a slice": with_y(itself, lambda y: y[0], lambda y: y[1:]),
     "reshaped": with_y(itself, lambda y: y.reshape(2, 3), lambda y: y[None]),
@@ -75,6 +82,8 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "equal computations": lambda x: (x * 2.0, x * 2.0, (x * 2.0).reshape(3, 2), (x * 2.0)[1:]),
     "equal numbers": lambda x: (x.sum(), x.sum().reshape(1), x.sum()[None]),
     "filled alike": set_twice,
+    "filled beside its diagonal": filled_beside_its_diagonal,
+    "split axes": with_y(itself, lambda y: y.reshape(2, 3), lambda y: y.reshape(3, 1, 2)),
     "parts of complex numbers": with_y(itself, lambda z: z.real, lambda z: z.imag, make=lambda x: x * (1 + 2j)),
     "nothing": with_y(itself, lambda y: y[:0]),
 }

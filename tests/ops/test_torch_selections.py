@@ -48,6 +48,8 @@ def test_a_shape_changes_in_place():
     x[0, 1] = 40.0
     assert row.tolist() == [1.0, 2.0, 3.0, 40.0, 5.0, 6.0]
     assert row.resize_(2).tolist() == [1.0, 2.0]
+    x.resize_(3, 2)[0, 0] = 10.0  # of the same shape: still a view
+    assert row.tolist() == [10.0, 2.0]
 
 
 def test_copies_share_no_memory():
@@ -68,6 +70,14 @@ def test_fills_have_their_distributions():
     assert jg.zeros(4, dtype=jg.int64).geometric_(0.5).dtype == np.int64
 
 
+def test_shape_methods_that_change_nothing_are_compiled():
+    def unchanged(x: Any) -> Any:
+        y = x * 2.0
+        return y.transpose_(1, 1).squeeze_().swapaxes_(0, 0).resize_(3, 3)[0].t_()
+
+    assert jg.jit(unchanged, check="off")(jg.tensor(X)).tolist() == unchanged(jg.tensor(X)).tolist()
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
@@ -83,6 +93,9 @@ def test_fills_have_their_distributions():
         (lambda x: x.resize_(10), ArgumentError, "1 elements would have no value; make a new tensor"),
         (lambda x: (x.requires_grad_() * 2.0).t_(), AutogradError, "assign the result of t"),
         (lambda x: jg.jit(lambda y: (y * 2.0).unsqueeze_(0))(x), TraceError, "assign the result of unsqueeze"),
+        (lambda x: jg.jit(lambda y: (y * 2.0).t_())(x), TraceError, "the order of their axes; assign the result of t"),
+        (lambda x: jg.jit(lambda y: y.transpose_(0, 1))(x), TraceError, "assign the result of transpose"),
+        (lambda x: jg.jit(lambda y: (y[None] * 2.0).swapaxes_(1, 2))(x), TraceError, "assign the result of swapaxes"),
         (lambda x: x.geometric_(1.5), ArgumentError, "p must be between 0 and 1"),
         (lambda x: x.sum_to_size(2, 3), ArgumentError, "no broadcast of the shape"),
         (lambda x: jg.as_strided_scatter(x, jg.ones(2), [2], [9]), ArgumentError, "lead out of the 9 elements"),

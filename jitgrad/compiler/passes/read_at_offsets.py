@@ -186,7 +186,7 @@ def _has_edges(read: _Read) -> bool:
 def _are_costly(edges: int, value: Value, tuning: Tuning) -> bool:
     """Whether a kernel takes longer for the edges of so many reads of ``value`` than for reading it from memory."""
     counted = edges - tuning.free_edge_reads
-    row_bytes = value.aval.shape[-1] * value.aval.dtype.itemsize
+    row_bytes = prod(value.aval.shape[-1:]) * value.aval.dtype.itemsize
     return edges <= tuning.max_edge_reads and row_bytes < counted * tuning.edge_read_bytes
 
 

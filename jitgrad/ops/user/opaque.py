@@ -13,6 +13,7 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.dispatch import apply_op, aval_of
 from jitgrad.core.errors import OpDefinitionError
 from jitgrad.core.op import Kind, OpDef, define, missing_vjp
+from jitgrad.core.references import has_owners
 from jitgrad.core.tensor import Tensor
 
 
@@ -61,7 +62,8 @@ def custom_op(
 
     Args:
         forward: ``forward(*arrays, **attrs)`` on NumPy arrays; returns an array, or a tuple of arrays for several
-            results. It must not change its arguments, and its results' shapes may depend on shapes only.
+            results. It must not change its arguments, and its results' shapes may depend on shapes only. A result
+            that something else holds or is a view of, such as an argument or a buffer, is copied.
         vjp: ``vjp(g, out, *operands, **attrs)`` on Tensors, written in ops: one gradient or None per operand. With
             several results ``g`` and ``out`` are tuples. A parameter whose name starts with an underscore is not read:
             nothing is kept in memory for it, and it has only ``.shape`` and ``.dtype``. Without a vjp, a gradient that
@@ -148,8 +150,34 @@ def _conjugates(g: Any) -> Any:
 
 
 def _on_arrays(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """``forward`` on arrays only, Python numbers among the operands converted."""
-    return lambda *operands, **attrs: forward(*map(np.asarray, operands), **attrs)
+    """``forward`` on arrays only, Python numbers among the operands converted; each result has memory of its own."""
+
+    def call(*operands: Any, **attrs: Any) -> Any:
+        held = [forward(*map(np.asarray, operands), **attrs)]
+        if not isinstance(held[0], tuple):
+            return _in_own_memory(held, 0)
+        held = [*held.pop()]
+        return tuple([_in_own_memory([held[k]], 1) for k in range(len(held))])
+
+    return call
+
+
+def _in_own_memory(held: list[Any], others: int) -> Any:
+    """The result in the list ``held`` of one, which has ``others`` more owners; a copy if something else has its memory.
+
+    ``forward`` may return an operand, a view of one, one array twice, or a buffer that it fills in every call.
+    """
+    if not isinstance(held[0], np.ndarray) or (has_owners(held, others) and _is_only_view(held)):
+        return held[0]
+    return held[0].copy()
+
+
+def _is_only_view(held: list[Any]) -> bool:
+    """Whether the array in ``held`` owns its memory, or alone has the array that does."""
+    if held[0].base is None:
+        return True
+    base = [held[0].base]
+    return type(base[0]) is np.ndarray and base[0].base is None and has_owners(base, 1)
 
 
 def _signature(name: str, forward: Callable[..., Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -109,3 +111,52 @@ def test_variadic_operands_beyond_any_number():
     total(*xs).sum().backward()
 
     assert [x.grad.item() for x in xs] == [2.0 * k for k in range(80)]
+
+
+BUFFER = np.zeros(3)
+
+
+def doubled_in_a_buffer(a: np.ndarray) -> np.ndarray:
+    return np.multiply(a, 2.0, out=BUFFER)
+
+
+def doubled_twice(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    b = a * 2.0
+    return b, b[::-1]
+
+
+@pytest.mark.parametrize(
+    ("forward", "check"),
+    [
+        (doubled_in_a_buffer, "eager"),  # @jit refuses its change of a global array
+        *itertools.product(
+            [lambda a: a, lambda a: a[::-1], doubled_twice, lambda a: (a, a * 2.0)], ["eager", "off", "first"]
+        ),
+    ],
+)
+def test_results_have_memory_of_their_own(forward, check):
+    op = jg.custom_op(forward=forward, vjp=jg.no_gradient)
+    call = op if check == "eager" else jg.jit(lambda x: op(x), check=check, backend="python")
+    results = [jg.tensor(np.arange(3.0))]
+
+    for _ in range(3):
+        out = call(results[0])
+        results += out if isinstance(out, tuple) else (out,)
+    for k, y in enumerate(results):
+        before = [np.array(x.numpy()) for x in results]
+        y += 1.0
+        for j, x in enumerate(results):
+            np.testing.assert_array_equal(x.numpy(), before[j] + (j == k))
+
+
+def test_a_fresh_result_is_not_copied():
+    addresses = []
+
+    def forward(a):
+        b = a * 2.0
+        addresses.append(b.ctypes.data)
+        return b.reshape(1, 3)
+
+    op = jg.custom_op(forward=forward, abstract=lambda a: ((1, 3), a.dtype), vjp=jg.no_gradient)
+
+    assert op(jg.ones(3)).numpy().ctypes.data == addresses[0]

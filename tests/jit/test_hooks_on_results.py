@@ -1,0 +1,61 @@
+"""Hooks and retain_grad() in a compiled function work if backward runs in it, and are refused if it could run later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import jitgrad as jg
+from jitgrad.core.errors import UnguardableError
+
+
+def leaf() -> Any:
+    return jg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+
+def hooked(x: Any) -> Any:
+    h = x * x
+    h.register_hook(lambda g: g * 2.0)
+    return (h * h).sum()
+
+
+def retained(x: Any) -> Any:
+    h = x * x
+    h.retain_grad()
+    return h, (h * h).sum()
+
+
+@pytest.mark.parametrize("function", [hooked, retained])
+@pytest.mark.parametrize("check", ["first", "off"])
+def test_a_gradient_that_backward_outside_would_owe_is_refused(function: Any, check: str) -> None:
+    with pytest.raises(UnguardableError, match=r"register_hook\(\) or retain_grad\(\) of what .*test_hooks_on_results\.py"):
+        jg.jit(function, check=check, backend="python")(leaf())
+
+
+def test_backward_within_the_function_calls_the_hook() -> None:
+    def step(x: Any) -> Any:
+        loss = hooked(x)
+        loss.backward()
+        return loss
+
+    x, y = leaf(), leaf()
+    compiled = jg.jit(step, check="off", backend="python")
+    for _ in range(3):
+        assert compiled(x).item() == step(y).item()
+    assert x.grad.tolist() == y.grad.tolist()
+
+
+def test_without_gradients_and_with_hooks_removed_results_are_returned() -> None:
+    def removed(x: Any) -> Any:
+        h = x * x
+        h.register_hook(lambda g: g * 2.0).remove()
+        return (h * h).sum()
+
+    x, y = leaf(), leaf()
+    jg.jit(removed, check="off", backend="python")(x).backward()
+    removed(y).backward()
+    assert x.grad.tolist() == y.grad.tolist()
+    with jg.no_grad():
+        assert jg.jit(lambda x: (x * x).sum(), backend="python")(x).item() == 14.0
+    assert jg.jit(lambda x: hooked(x).detach(), backend="python")(x).item() == hooked(x).item()
