@@ -71,7 +71,7 @@ class Device(Protocol):
     def synchronize(self) -> None:
         """Wait until the device has done all work."""
 
-    def to_dlpack(self, array: DeviceArray, stream: int | None) -> Any:
+    def to_dlpack(self, array: DeviceArray, stream: int | None, **keywords: Any) -> Any:
         """A DLPack capsule over the memory of ``array``."""
 
     def interface_of(self, array: DeviceArray) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -144,22 +144,35 @@ def at_origin(origin: Origin) -> Iterator[None]:
         _pinned.reset(token)
 
 
-def called_name(inner: str) -> str:
-    """What the user called that came to the op ``inner``, with ``inner`` in brackets if that is something else.
+@dataclass(frozen=True, slots=True)
+class UsersCall:
+    """What the user called that came to an op: its name, with the op's in brackets if that is another, and what the
+    parameters hold now."""
 
-    It is the outermost function of this package below the user's innermost line that has a public name; of a layer, its class.
-    Functions within functions wrap others.
-    """
-    frame = sys._getframe(1)
-    name = inner
-    while frame is not None and _is_internal(frame.f_code.co_filename):
-        code = frame.f_code
-        wrapper = "<locals>" in code.co_qualname
-        if not wrapper and code.co_filename.startswith(_PACKAGE) and not code.co_name.startswith(("_", "<")):
-            layer = frame.f_locals.get("self") if code.co_name == "forward" else None
-            name = code.co_name if layer is None else type(layer).__name__
-        frame = frame.f_back  # type: ignore[assignment]
-    return inner if name == inner or name in _DOORS else f"{name} ({inner})"
+    name: str
+    arguments: Mapping[str, Any]
+
+    @staticmethod
+    def to(inner: str) -> UsersCall:
+        """The call that came to the op ``inner``.
+
+        It is the outermost function of this package below the user's innermost line that has a public name; of a layer, its
+        class. Functions within functions wrap others.
+        """
+        frame = sys._getframe(1)
+        name, arguments = inner, dict[str, Any]()
+        while frame is not None and _is_internal(frame.f_code.co_filename):
+            code = frame.f_code
+            wrapper = "<locals>" in code.co_qualname
+            if not wrapper and code.co_filename.startswith(_PACKAGE) and not code.co_name.startswith(("_", "<")):
+                layer = frame.f_locals.get("self") if code.co_name == "forward" else None
+                name = code.co_name if layer is None else type(layer).__name__
+                names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+                arguments = {x: frame.f_locals[x] for x in names if x in frame.f_locals}
+            frame = frame.f_back  # type: ignore[assignment]
+        if name in _DOORS:
+            return UsersCall(inner, {})
+        return UsersCall(name if name == inner else f"{name} ({inner})", arguments)
 
 
 _DOORS = frozenset(("apply", "apply_op"))  # what calls an op by itself goes through

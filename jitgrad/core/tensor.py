@@ -305,8 +305,8 @@ class Tensor:
         return data.copy() if copy else data
 
     def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
-        if type(self._data) is DeviceArray:
-            return self._data.device.to_dlpack(self._data, stream)
+        if type(self._data) is DeviceArray and not self._requires_grad:
+            return self._data.device.to_dlpack(self._data, stream, **keywords)
         return self.numpy().__dlpack__(stream=stream, **keywords)
 
     def __dlpack_device__(self) -> Any:

@@ -44,6 +44,7 @@ class CudaDevice:
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self.pool: DevicePool = DevicePool(driver)
+        self.pool.add_holder(exchange.OFFERED)
         self.faults: Faults = Faults(self)
 
     def empty(self, shape: Shape, dtype: Dtype) -> DeviceArray:
@@ -117,8 +118,18 @@ class CudaDevice:
 
     # --- other libraries --------------------------------------------------------------------------
 
-    def to_dlpack(self, array: DeviceArray, stream: int | None) -> Any:
-        return exchange.to_dlpack(array, self.driver, stream)
+    def to_dlpack(self, array: DeviceArray, stream: int | None, **keywords: Any) -> Any:
+        """A capsule over ``array``, or over a copy on the host if the consumer asks for that by ``dl_device``.
+
+        Raises:
+            BufferError: it asks for another device, or for the host without a copy.
+        """
+        place = keywords.pop("dl_device", None)
+        if place is None or tuple(map(int, place)) == self.dlpack_device:
+            return exchange.to_dlpack(array.copy() if keywords.get("copy") else array, self.driver, stream)
+        if tuple(map(int, place)) != exchange.HOST or keywords.pop("copy", None) is False:
+            raise BufferError(f"__dlpack__: {array} is on cuda; it cannot be shared with device {tuple(map(int, place))}")
+        return self.to_host(array).__dlpack__(**keywords)
 
     def interface_of(self, array: DeviceArray) -> dict[str, Any]:
         return exchange.interface_of(array)

@@ -12,10 +12,12 @@ import numpy as np
 from jitgrad.core.aval import Dtype
 from jitgrad.core.device_array import Device, DeviceArray
 from jitgrad.core.errors import DtypeError, OperandError
+from jitgrad.core.references import has_owners
 from jitgrad.device.driver import DEFAULT_STREAM, Driver
 
 # of dlpack.h
 CUDA_DEVICE = 2
+HOST = 1, 0
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _BITS = {"c": (64, 128)}  # of an element; of other dtypes those below
 _REAL_BITS = (8, 16, 32, 64)
@@ -49,8 +51,7 @@ _Managed._fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", _De
 _api = ctypes.pythonapi
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, ctypes.c_char_p, c_void_p)(("PyCapsule_New", _api))
 _capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
-_capsule_at_address = ctypes.PYFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
-_is_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
+_is_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
 _rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", _api))
 _NAME, _USED = b"dltensor", b"used_dltensor"
 
@@ -63,11 +64,33 @@ def _delete(managed: Any) -> None:
     _exported.pop(ctypes.addressof(managed.contents), None)
 
 
-@ctypes.PYFUNCTYPE(None, c_void_p)  # type: ignore[untyped-decorator]
-def _drop_capsule(capsule: int) -> None:
-    """A capsule that no one consumed gives back its structure."""
-    if _is_capsule(capsule, _NAME):
-        _exported.pop(_capsule_at_address(capsule, _NAME), None)
+class OfferedCapsules:
+    """The capsules that consumers got, each in a list of one.
+
+    One that nobody consumed gives back its structure when it is looked at the next time, not by a destructor: this would run
+    Python code while the consumer's exception is on its way.
+    """
+
+    def __init__(self) -> None:
+        self._capsules: dict[int, list[Any]] = {}
+
+    def add(self, address: int) -> Any:
+        """A new capsule over the structure at ``address``."""
+        self.release()
+        capsule = _new_capsule(address, _NAME, None)
+        self._capsules[address] = [capsule]
+        return capsule
+
+    def release(self) -> None:
+        """Let go of the capsules that nobody else holds."""
+        for address, held in list(self._capsules.items()):
+            if has_owners(held):
+                self._capsules.pop(address, None)
+                if _is_capsule(held[0], _NAME):
+                    _exported.pop(address, None)
+
+
+OFFERED = OfferedCapsules()
 
 
 def to_dlpack(array: DeviceArray, driver: Driver, stream: int | None = None) -> Any:
@@ -85,7 +108,7 @@ def to_dlpack(array: DeviceArray, driver: Driver, stream: int | None = None) -> 
     tensor.shape, tensor.strides = shape, strides
     address = ctypes.addressof(managed)
     _exported[address] = managed, shape, strides, array
-    return _new_capsule(address, _NAME, ctypes.cast(_drop_capsule, c_void_p))
+    return OFFERED.add(address)
 
 
 class _Imported:

@@ -8,7 +8,7 @@ import numpy as np
 
 from jitgrad.core.aval import Dtype, Shape
 from jitgrad.core.device_array import DeviceArray
-from jitgrad.core.errors import IndexingError, JitgradError, MatrixError
+from jitgrad.core.errors import ArgumentError, IndexingError, JitgradError, MatrixError
 from jitgrad.device.driver import Driver
 from jitgrad.eager.buffer_pool import address_of
 
@@ -35,6 +35,9 @@ class Fault(NamedTuple):
 OUT_OF_BOUNDS = Fault(IndexingError, "an index is out of bounds")
 SINGULAR = Fault(MatrixError, "Singular matrix")
 NOT_POSITIVE = Fault(MatrixError, "Matrix is not positive definite")
+NEGATIVE_POWER = Fault(
+    ArgumentError, "integers to negative integer powers are no integers; convert one of the two to float"
+)
 
 
 class Faults:

@@ -83,17 +83,20 @@ class DevicePool:
         self._classes: dict[int, _SizeClass] = {}
         self.lock: RLock = fork_safe_lock()
         self._allocations = self._reuses = self._held = self._peak = 0
-        self._holders: WeakSet[Holder] = WeakSet()
+        self._holders: tuple[WeakSet[Holder], WeakSet[Holder]] = WeakSet(), WeakSet()
 
-    def add_holder(self, holder: Holder) -> None:
-        """``holder`` keeps arrays to use them again; it lets go of them before memory runs out."""
-        self._holders.add(holder)
+    def add_holder(self, holder: Holder, last: bool = False) -> None:
+        """``holder`` keeps arrays to use them again; it lets go of them before memory runs out.
+
+        ``last``: only if the memory that all others let go of does not suffice.
+        """
+        self._holders[last].add(holder)
 
     def take(self, shape: Shape, dtype: Dtype) -> Block:
         """A block for an array of ``shape`` and ``dtype``.
 
         Raises:
-            OutOfMemoryError: if there is no memory after `trim`; it names the largest live arrays.
+            OutOfMemoryError: if there is no memory though all idle blocks were given back; it names the largest live arrays.
         """
         size = _block_size(shape, dtype)
         with self.lock:
@@ -116,15 +119,21 @@ class DevicePool:
         try:
             address = self._driver.allocate(group.size)
         except OutOfMemoryError:
-            self.trim()
-            try:
-                address = self._driver.allocate(group.size)
-            except OutOfMemoryError as error:
-                raise OutOfMemoryError(f"{error}\n{self._explain(aval)}") from None
+            address = self._allocate_after_others(group, aval)
         self._allocations += 1
         self._held += group.size
         self._peak = max(self._peak, self._held)
         return Block(address, group.size)
+
+    def _allocate_after_others(self, group: _SizeClass, aval: Aval) -> int:
+        """The address of new memory, once idle memory has been given back."""
+        for holders in self._holders:
+            self._release(holders)
+            try:
+                return self._driver.allocate(group.size)
+            except OutOfMemoryError as error:
+                message = str(error)
+        raise OutOfMemoryError(f"{message}\n{self._explain(aval)}")
 
     def _explain(self, aval: Aval) -> str:
         live = sorted(self._live(), key=lambda block: -block.nbytes)
@@ -146,8 +155,11 @@ class DevicePool:
 
     def trim(self) -> int:
         """Give every block without references back to the driver; returns the number of bytes."""
+        return sum(map(self._release, self._holders))
+
+    def _release(self, holders: WeakSet[Holder]) -> int:
         released = 0
-        for holder in list(self._holders):
+        for holder in list(holders):
             holder.release()
         with self.lock:
             for group in self._classes.values():

@@ -23,19 +23,22 @@ from jitgrad.ops.creation import asarray
 from jitgrad.ops.entropy import logit
 from jitgrad.ops.movement import broadcast_to, expand_dims
 from jitgrad.ops.operand import Operand
+from jitgrad.ops.placement import beside
 from jitgrad.ops.transcendental import exp, sigmoid
 
 
 def parameters(*operands: Operand) -> tuple[Tensor, ...]:
     """``operands``, of which some may be numbers, as tensors of their common shape.
 
-    Numbers, whole ones too, get the dtype of a floating operand, or the default one.
+    Numbers, whole ones too, get the dtype of a floating operand, or the default one. They are where
+    the tensors are.
     """
     floats = [x.dtype for x in operands if isinstance(x, Tensor | np.ndarray) and x.dtype.kind == "f"]
     dtype = floats[0] if floats else get_default_dtype()
-    from_numbers = [
-        x if isinstance(x, Tensor) else asarray(x, dtype=dtype if isinstance(x, int | float) else None) for x in operands
-    ]
+    with beside(*operands):
+        from_numbers = [
+            x if isinstance(x, Tensor) else asarray(x, dtype=dtype if isinstance(x, int | float) else None) for x in operands
+        ]
     shape = np.broadcast_shapes(*[x.shape for x in from_numbers])
     return tuple([x if x.shape == shape else broadcast_to(x, shape) for x in from_numbers])
 

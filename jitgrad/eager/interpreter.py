@@ -14,7 +14,7 @@ from jitgrad.core.dispatch import aval_of, make_plans_by
 from jitgrad.core.errors import DeviceError, LeakedTracerError, ReadOnlyError
 from jitgrad.core.number_range import check_complex, check_numbers
 from jitgrad.core.op import Kind, OpDef
-from jitgrad.core.origin import called_name
+from jitgrad.core.origin import UsersCall
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.core.traced_constants import fill_constant
 from jitgrad.eager.plans import make_op_plan
@@ -33,14 +33,25 @@ def _device_for(op: OpDef, operands: tuple[Any, ...], arrays: list[Any]) -> Devi
         if type(array) is DeviceArray:
             for x, other in zip(operands, arrays, strict=True):
                 if isinstance(x, Tensor) and type(other) is np.ndarray and other.ndim:
-                    name = array.device.name
-                    raise DeviceError(
-                        f"{called_name(op.name)}: a tensor {operands[k].aval} is on {name}, and another {x.aval} is on the host. "
-                        f'Move one of them, with .to("{name}") or .cpu()'
-                    )
+                    raise _in_two_places(UsersCall.to(op.name), operands[k], x)
             return array.device
     device = creation_device.get()
     return None if device is None or any(isinstance(x, Tensor) for x in operands) else device
+
+
+def _in_two_places(call: UsersCall, on_device: Tensor, on_host: Tensor) -> DeviceError:
+    """The error of ``call``, which came to an op of these two; it names the arguments, if these are others in two places."""
+    labels = ["", ""]
+    given = [(name, x) for name, x in call.arguments.items() if isinstance(x, Tensor) and (x.ndim or x.device != "cpu")]
+    places: dict[str, tuple[str, Tensor]] = {x.device: (name, x) for name, x in reversed(given)}
+    name = on_device.device
+    if places.keys() == {name, "cpu"} and (places[name][1] is not on_device or places["cpu"][1] is not on_host):
+        (first, on_device), (second, on_host) = places[name], places["cpu"]
+        labels = [f" ({x})" if x != "self" else "" for x in (first, second)]
+    return DeviceError(
+        f"{call.name}: a tensor {on_device.aval}{labels[0]} is on {name}, and another {on_host.aval}{labels[1]} is on the host. "
+        f'Move one of them, with .to("{name}") or .cpu()'
+    )
 
 
 def _is_view(result: Any, array: Any) -> bool:

@@ -108,4 +108,5 @@ def binomial(count: Operand, p: Tensor) -> Tensor:
 
 
 def _key() -> Tensor:
-    return default_generator.bits((1,))[0]
+    """One number, which ops on a device take from the host."""
+    return default_generator.bits(())[0]

@@ -173,6 +173,25 @@ def test_out_of_memory_says_what_is_live(device: CudaDevice) -> None:
     assert kept.shape == (100, 1000)
 
 
+def test_memory_that_is_kept_for_later_goes_when_memory_runs_out(device: CudaDevice) -> None:
+    class Keeps:
+        def __init__(self, nbytes: int) -> None:
+            self.arrays = [device.empty((nbytes,), np.dtype(np.uint8))]
+
+        def release(self) -> None:
+            self.arrays.clear()
+
+    first, last = Keeps(400_000), Keeps(400_000)
+    device.pool.add_holder(first)
+    device.pool.add_holder(last, last=True)
+
+    one = device.empty((500_000,), np.dtype(np.uint8))
+    assert (len(first.arrays), len(last.arrays)) == (0, 1)
+    other = device.empty((400_000,), np.dtype(np.uint8))
+    assert last.arrays == []
+    assert one.address != other.address
+
+
 def test_free_memory_of_other_sizes_is_given_back_before_an_allocation_fails(device: CudaDevice) -> None:
     device.empty((600_000,), np.dtype(np.uint8))
     array = device.empty((600_000 // 2, 3), np.dtype(np.uint8))
@@ -235,9 +254,30 @@ def test_memory_returns_to_the_pool_when_the_consumer_is_done(device: CudaDevice
     del imported
     capsule = exchange.to_dlpack(device.from_host(np.zeros(100)), device.driver)
     del capsule  # no one consumed it
+    assert device.pool.trim() > 0
 
     assert len(exchange._exported) == before
     assert device.pool.stats().bytes_in_use == 0
+
+
+def test_consumers_that_refuse_device_memory_raise_their_error(device: CudaDevice, capsys: pytest.CaptureFixture[str]) -> None:
+    """A destructor in Python would run while NumPy's exception is on its way, and lose it."""
+    array = device.from_host(np.arange(6.0).reshape(2, 3).T)
+
+    class Owner:
+        def __dlpack__(self, **keywords: Any) -> Any:
+            return device.to_dlpack(array, None, **keywords)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return device.dlpack_device
+
+    with pytest.raises(RuntimeError, match="device"):
+        np.from_dlpack(Owner())
+    np.testing.assert_array_equal(np.from_dlpack(Owner(), device="cpu"), np.arange(6.0).reshape(2, 3).T)
+    with pytest.raises(BufferError, match=r"cannot be shared with device \(1, 0\)"):
+        np.from_dlpack(Owner(), device="cpu", copy=False)
+    assert capsys.readouterr().err == ""
+    assert device.pool.trim() >= 0
 
 
 def test_another_stream_waits_for_the_work_so_far(device: CudaDevice) -> None:

@@ -153,3 +153,20 @@ def test_a_compiled_function_says_that_memory_is_full_and_what_is_live() -> None
         del kept
         gc.collect()  # the error's frames hold it
         assert jg.ones((400, 400), device="cuda").sum().item() == 160_000
+
+
+def test_memory_of_functions_that_do_not_run_goes_when_memory_runs_out() -> None:
+    """Frames keep temporaries for the next call, and graphs hold their addresses."""
+    with emulated_device(total=1 << 20):
+        x = jg.ones((40_000,), device="cuda")
+
+        @jg.jit
+        def f(x: Any) -> Any:
+            for _ in range(2):
+                x = jg.cumsum(x, axis=0) / 40_000.0
+            return x.sum()
+
+        before = [f(x).item() for _ in range(4)]
+        kept = [x + float(k) for k in range(5)]  # with what the frame has, these do not fit
+        del kept
+        assert [f(x).item() for _ in range(4)] == before

@@ -135,6 +135,15 @@ def test_the_error_names_what_the_user_called(name: str) -> None:
         CALLS[name](jg.tensor(X, device="cuda"), jg.tensor(X))
 
 
+def test_the_error_names_the_arguments_that_the_user_gave() -> None:
+    x, labels = jg.tensor(X, device="cuda"), jg.tensor([0, 1, 2])
+
+    with pytest.raises(DeviceError, match=r"cross_entropy .*f32\[3,4\] \(logits\) is on cuda, .*i64\[3\] \(target\) is on the"):
+        jg.cross_entropy(x, labels)
+    with pytest.raises(DeviceError, match=r"set_item .*f32\[3,4\] \(target\) is on cuda, .*bool\[3,4\] \(index\) is on the host"):
+        x[jg.tensor(X > 0)] = 0.0
+
+
 def test_files_are_loaded_to_a_device_and_modules_take_them_from_anywhere(tmp_path: Path) -> None:
     trained = jg.nn.Linear(4, 2).to("cuda")
     jg.save({"model": trained.state_dict(), "epoch": 3}, tmp_path / "file")
@@ -176,6 +185,21 @@ def test_random_numbers_are_the_same_everywhere() -> None:
         return with_gap.cpu().numpy()
 
     np.testing.assert_array_equal(draw("cuda"), draw("cpu"))
+
+
+def test_draws_by_rejection_are_those_on_the_host() -> None:
+    def draw(device: str) -> list[Any]:
+        jg.manual_seed(3)
+        d, p = jg.distributions, jg.tensor([0.5, 0.25], device=device)
+        chosen = [d.Gamma(p, p), d.Beta(2.0, p), d.Dirichlet(p), d.StudentT(4.0 * p), d.Poisson(8.0 * p), d.Binomial(10, p)]
+        drawn = [x.sample() for x in chosen]
+        found = [*drawn, *[x.log_prob(y) for x, y in zip(chosen, drawn, strict=True)]]
+        found += [chosen[3].entropy(), chosen[3].mean, chosen[5].entropy(), chosen[5].variance, d.Normal(0.0, p).mean]
+        assert {x.device for x in found} == {device}
+        return [x.cpu().numpy() for x in found]
+
+    for found, expected in zip(draw("cuda"), draw("cpu"), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_modules_and_their_gradients_move() -> None:

@@ -19,6 +19,7 @@ from jitgrad.backends.cuda_target.device_code import DeviceCode
 from jitgrad.backends.cuda_target.graphs import MIN_CALLS
 from jitgrad.backends.cuda_target.host_outputs import HostWork, find_host_work
 from jitgrad.backends.cuda_target.indexed import find_access
+from jitgrad.backends.cuda_target.integers import find_integers
 from jitgrad.backends.cuda_target.lines import find_lines
 from jitgrad.backends.cuda_target.ordered_copies import ordered_copy
 from jitgrad.backends.cuda_target.sorts import find_sorts
@@ -69,7 +70,9 @@ def _code(source: Source, capability: Capability) -> DeviceCode:
 
 
 def device_call(call: LibraryCall) -> DeviceCall | None:
-    """The kernel that computes ``call``: from arrays, into a whole array."""
+    """The kernel that computes ``call``, into a whole array; of numbers, only some have one."""
+    if _to_whole_arrays(call) and (found := find_integers(call)) is not None:
+        return found
     if not _from_arrays_to_whole_ones(call):
         return None
     arguments = call.op, call.avals, call.attrs
@@ -95,8 +98,11 @@ def transform_of(call: LibraryCall) -> TransformShape | None:
 
 def _from_arrays_to_whole_ones(call: LibraryCall) -> bool:
     """Whether the operands of ``call`` are no numbers, and its results lie in order."""
-    if any(p.location is None for _, p, _, _ in call.reads):
-        return False
+    return all(p.location is not None for _, p, _, _ in call.reads) and _to_whole_arrays(call)
+
+
+def _to_whole_arrays(call: LibraryCall) -> bool:
+    """Whether the results of ``call`` lie in order."""
     return all(p.location is not None and p.location.is_contiguous(p.aval.shape) for _, p in call.writes)
 
 
@@ -218,7 +224,8 @@ class DeviceProgram:
 
     def _add_device_call(self, call: LibraryCall, launch: DeviceCall) -> None:
         """The kernel ``launch`` that computes ``call``."""
-        operands = [self._at(p) if launch.strided else self._contiguous(p) for _, p, _, _ in call.reads]
+        at = self._at if launch.strided else self._contiguous
+        operands = {k: at(call.reads[k][1]) for k in dict.fromkeys((*launch.operands, *([0] if launch.changes else [])))}
         results = [self._result(slot, place) for slot, place in call.writes]
         nbytes = call.writes[0][1].aval.nbytes
         if launch.changes and not call.in_place and nbytes:

@@ -28,6 +28,7 @@ class CudaRunner:
         written = {p.location.buffer for p in program.plan.outputs if p.location is not None}
         self.address_space: AddressSpace | None = None if results_on_host else AddressSpace.DEVICE
         self.overwritten: tuple[int, ...] = tuple(k for k, buffer in enumerate(program.plan.inputs) if buffer in written)
+        device.pool.add_holder(self, last=True)
 
     @cached_property
     def code(self) -> DeviceProgram:
@@ -40,6 +41,10 @@ class CudaRunner:
 
     def frame(self) -> CudaFrame:
         return CudaFrame(self.code, self.overwritten, self.results_on_host)
+
+    def release(self) -> None:
+        """Let go of the memory of frames that no call uses, and of their graphs, because memory is short."""
+        self.program.frames.clear()
 
     def computed_by(self, call: LibraryCall) -> str:
         if is_empty(call):
