@@ -88,6 +88,9 @@ class Tuning:
     # Outer differences and products of at least so many elements are computed again for each
     # reduction that needs loops of its own: fewer are in the first-level caches between kernels.
     min_recomputed: int = 1 << 15
+    # Functions such as exp of them, too, if they have so many bytes, which no second-level cache
+    # keeps between kernels.
+    min_recomputed_bytes: int = 1 << 22
     # Each chunk of rows has a row of partial results, which costs as much as reading a row of the
     # operand; with more rows, or shorter ones, the partial results do not matter.
     max_unrolled_rows: int = 16

@@ -30,6 +30,9 @@ LOG2_LOW = {32: 1.428606765330187e-06, 64: 5.497923018708371e-14}
 # beyond these exp(x) is 0, or overflows
 _EXP_LOW = {32: -105.0, 64: -746.0}
 _EXP_HIGH = {32: 89.0, 64: 710.0}
+# exp(x) is a normal number from the first on, and finite up to the second
+_LEAST_NORMAL = {32: -87.33654, 64: -708.3964185322641}
+_LARGEST = {32: 88.72283, 64: 709.782712893384}
 # for n of positive (or of negative) arguments, 2**n times two to the minus (or plus) this exponent
 # is normal
 _HALFWAY = {32: 64, 64: 512}
@@ -74,14 +77,19 @@ def _expm1_reduced(m: Algebra, r: MathValue, rest: MathValue | None = None) -> M
 
 
 def exp(m: Algebra, x: MathValue) -> MathValue:
-    """Exponential, scaled from the middle of the exponents of its results."""
-    x = upper_bounded(m, lower_bounded(m, x, _EXP_LOW[m.width]), _EXP_HIGH[m.width])
-    half, negative = _HALFWAY[m.width], m.bits(x) < 0
-    middle = magic(m) + exponent_bias(m)
-    shift = m.select(negative, m.const(middle + half), m.const(middle - half))
-    shifted = m.mad(x, m.const(_LOG2_E), shift)
-    lifted = _exp_reduced(m, _rest(m, x, shifted - shift)) * _power(m, shifted)
-    return lifted * m.select(negative, m.const(2.0**-half), m.const(2.0**half))
+    """Exponential, without arithmetic on subnormal numbers, which takes Intel's CPUs some 150 cycles a vector.
+
+    ``2**n`` is added to the exponent's bits. A subnormal result is an integer times the least number: adding
+    ``2**mantissa_bits`` rounds to that integer, once, and leaves it in the low bits.
+    """
+    bits, bias = mantissa_bits(m), exponent_bias(m)
+    x = lower_bounded(m, x, _EXP_LOW[m.width])
+    shifted = m.mad(x, m.const(_LOG2_E), m.const(magic(m)))
+    scaled = m.bits(_exp_reduced(m, _rest(m, x, shifted - magic(m)))) + (m.bits(shifted) << bits)
+    multiple = m.from_bits(scaled + (bias - 1 + bits << bits)) + 2.0**bits
+    small = m.from_bits(m.bits(multiple) - (bias + bits << bits))
+    result = m.select(x < _LEAST_NORMAL[m.width], small, m.from_bits(scaled))
+    return m.select(x <= _LARGEST[m.width], result, x + float("inf"))
 
 
 def _scale(m: Algebra, x: MathValue, i: MathValue) -> MathValue:

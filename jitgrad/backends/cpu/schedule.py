@@ -62,10 +62,11 @@ def has_short_rows(nest: LoopNest, tuning: Tuning) -> bool:
     row_bytes = n * max(sizes, default=1)
     if n > SHORT_ROW or row_bytes > 2 * tuning.vector_bytes or len(nest.operands) > tuning.max_tiles:
         return False
-    costly = any(expensive(node.op) for node in nest.group.nodes)
+    if any(expensive(node.op) for node in nest.group.nodes):  # the elements behind the last vector take as long as a vector
+        return True
     if row_bytes >= tuning.vector_bytes:  # vectors along the row are at least half full: only much work pays
-        return len(order.rows) > 1 or bool(order.rows and costly)
-    return costly or bool(order.rows or order.merged)
+        return len(order.rows) > 1
+    return bool(order.rows or order.merged)
 
 
 def operands_to_transpose(nest: LoopNest, tuning: Tuning) -> list[OperandAccess]:

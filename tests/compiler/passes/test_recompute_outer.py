@@ -88,3 +88,55 @@ def test_what_costs_much_is_not_computed_again(same: Any) -> None:
     x, y = points(40, 32), points(50, 32)
     assert largest_written(program, x, y) == 40 * 50 * 32
     same(program, x, y, rtol=1e-13)
+
+
+def histogram(x: Any, centres: Any) -> Any:
+    return jg.exp(-10 * (x[:, None] - centres) ** 2).mean(0)
+
+
+def entropy(x: Any, centres: Any) -> Any:
+    h = histogram(x, centres)
+    return (h * jg.log(h + 1e-6)).sum()
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("n", [30, 3, 64])
+def test_values_and_gradients_of_what_waits_for_all_rows(n: int, same: Any) -> None:
+    x, centres = points(4000), points(n)
+
+    same(jg.value_and_grad(entropy, (0, 1)), x, centres, rtol=1e-11, atol=1e-13)
+
+
+def test_a_kernel_that_waits_for_all_rows_computes_cheap_elements_again() -> None:
+    """Its other operand, an exponential, is written: it costs more than reading few bytes from a cache."""
+    x, centres = points(4000), points(40)
+    graph = jit(jg.grad(entropy), check="off").graph(x, centres, stage="fuse")
+    written = [out for node in graph.nodes for out in node.outs if out.aval.size == 4000 * 40]
+
+    assert len(written) == 1
+
+
+def test_functions_of_what_no_cache_keeps_are_computed_again() -> None:
+    x, centres = points(30_000), points(40)
+
+    assert largest_written(jg.grad(entropy), x, centres) == 30_000
+
+
+def test_a_kernel_behind_a_library_call_computes_cheap_elements_again(same: Any) -> None:
+    def program(x: Any, y: Any, w: Any) -> Any:
+        near = x[:, None] - y
+        return jg.sin(near) @ w * near
+
+    x, y, w = points(300), points(200), points(200, 200)
+    graph = jit(program, check="off").graph(x, y, w, stage="fuse")
+    assert [len(node.outs) for node in graph.nodes if node.op.name == "fused"] == [1, 1]
+    same(program, x, y, w, rtol=1e-12, atol=1e-12)
+
+
+def test_users_of_one_kernel_read_the_same_elements() -> None:
+    def program(x: Any, y: Any) -> Any:
+        near = x[:, None] - y
+        return jg.sin(near).sum(1), jg.cos(near).sum(1), near.sum(1)
+
+    (kernel,) = [n for n in jit(program, check="off").graph(points(300), points(200), stage="fuse").nodes if n.op.name == "fused"]
+    assert [node.op.name for node in kernel.attr("body").nodes].count("subtract") == 1
