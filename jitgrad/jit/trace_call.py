@@ -159,11 +159,23 @@ def _check_flags(trace: Trace, environment: Environment, call: Call) -> None:
         )
 
 
+def _check_hooks(trace: Trace, call: Call, tensors: dict[int, Tensor]) -> None:
+    """No argument keeps a hook that the function registered: the tensor of the caller would not get it."""
+    for k, tensor in tensors.items():
+        outside = call.leaves[k]
+        if isinstance(outside, Tensor) and len(tensor._hooks or ()) > len(outside._hooks or ()):
+            raise UnguardableError(
+                f"@jit function {trace.name!r} calls register_hook() of {call.name(k)} {outside.aval}, and a compiled call would "
+                "not do that again: register the hook outside, or call backward() within the function and then remove() it."
+            )
+
+
 def _finish(
     trace: Trace, environment: Environment, call: Call, tensors: dict[int, Tensor], result: Any, donated: Sequence[int]
 ) -> TraceResult:
     trace.restore_histories()
     _check_changes(trace, environment, call)
+    _check_hooks(trace, call, tensors)
     stores = environment.stores()
     parts = ResultParts(trace.name, environment.existed, [store.value for store in stores])
     copied = {*donated, *(k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor))}

@@ -59,3 +59,26 @@ def test_without_gradients_and_with_hooks_removed_results_are_returned() -> None
     with jg.no_grad():
         assert jg.jit(lambda x: (x * x).sum(), backend="python")(x).item() == 14.0
     assert jg.jit(lambda x: hooked(x).detach(), backend="python")(x).item() == hooked(x).item()
+
+
+def test_a_hook_that_stays_at_an_argument_is_refused() -> None:
+    def doubled(x: Any) -> Any:
+        x.register_hook(lambda g: g * 2)
+        return (x * x).sum()
+
+    with pytest.raises(UnguardableError, match=r"register_hook\(\) of argument 0 f32\[3\]"):
+        jg.jit(doubled)(jg.ones(3, requires_grad=True))
+
+
+def test_a_hook_at_an_argument_for_a_backward_pass_inside() -> None:
+    def step(x: Any) -> Any:
+        handle = x.register_hook(lambda g: g * 2)
+        (x * x).sum().backward()
+        handle.remove()
+        return x * 1
+
+    f = jg.jit(step)
+    for _ in range(3):
+        x = jg.ones(3, requires_grad=True)
+        f(x)
+        assert x.grad is not None and x.grad.tolist() == [4.0, 4.0, 4.0]
