@@ -16,12 +16,14 @@ import numpy as np
 from jitgrad.autograd.array_masks import MaskedArray, on_array, sum_of_masked
 from jitgrad.autograd.local_gradients import check_finite, fit, vjp_of
 from jitgrad.autograd.masks import Cotangent, MaskedGradient, settle, total
+from jitgrad.autograd.program_results import check_watched
 from jitgrad.autograd.reachable import reachable_nodes
 from jitgrad.autograd.rules import gradients_by_rule
 from jitgrad.core.context import adjoint_observer, anomaly_detection, current_interpreter, grad_enabled
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.fork import fork_safe_lock
+from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin, at_origin
 from jitgrad.core.references import has_owners
 from jitgrad.core.tape_node import Edge, Node, edge_of, next_sequence
@@ -226,7 +228,14 @@ class BackwardPass:
         """Whether the gradient along ``edge`` is needed."""
         if edge is None or self.keys is None or self.toward is None:
             return edge is not None
-        return edge_key(edge) in self.keys or (isinstance(edge, tuple) and id(edge[0]) in self.toward)
+        if edge_key(edge) in self.keys or not isinstance(edge, tuple):
+            return edge_key(edge) in self.keys
+        node = edge[0]  # a compiled call whose other result is a key: `check_watched` decides
+        return id(node) in self.toward or (node.op.kind is Kind.PROGRAM and bool(self.wanted_of(node)))
+
+    def wanted_of(self, node: Node) -> list[int]:
+        """The results of ``node`` whose gradients are keys."""
+        return [k for k in range(len(node.out_avals)) if self.keys is not None and (id(node), k) in self.keys]
 
     def send_all(self, sent: Iterable[Sent]) -> None:
         for edge, g in sent:
@@ -303,6 +312,9 @@ class BackwardPass:
 
     def observe(self, node: Node, arrived: dict[int, Cotangent]) -> None:
         """Run hooks on the gradients of ``node``'s results, and keep requested gradients."""
+        wanted = self.wanted_of(node)
+        if node.hooks or node.retained or wanted:
+            check_watched(node, arrived, wanted)
         if self.observer is not None:
             for index, cotangent in arrived.items():
                 self.observer(node, index, outward(settle(cotangent)))

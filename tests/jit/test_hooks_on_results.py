@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.errors import UnguardableError
+from jitgrad.core.errors import AutogradError, UnguardableError
 
 
 def leaf() -> Any:
@@ -82,3 +82,40 @@ def test_a_hook_at_an_argument_for_a_backward_pass_inside() -> None:
         x = jg.ones(3, requires_grad=True)
         f(x)
         assert x.grad is not None and x.grad.tolist() == [4.0, 4.0, 4.0]
+
+
+def both(x: Any, w: Any) -> Any:
+    h = x * w
+    return h, (h * h).sum(), (h.detach() * w).sum()
+
+
+@pytest.mark.parametrize(
+    "watch",
+    [
+        lambda h, loss: (h.retain_grad(), loss.backward()),
+        lambda h, loss: (h.register_hook(lambda g: g * 2), loss.backward()),
+        lambda h, loss: (h.retain_grad(), (loss + h.sum()).backward()),
+        lambda h, loss: jg.autograd.grad(loss + h.sum(), [h]),
+    ],
+    ids=["retain_grad", "hook", "both", "grad"],
+)
+def test_a_gradient_that_would_pass_through_another_result_is_refused(watch: Any) -> None:
+    f = jg.jit(both)
+    f(jg.ones(3), leaf())  # is checked, and gives the results of the eager run
+    for _ in range(2):
+        h, loss, _ = f(jg.ones(3), leaf())
+        with pytest.raises(AutogradError, match=r"result 0 f32\[3\] of @jit function 'both'"):
+            watch(h, loss)
+
+
+def test_gradients_past_a_watched_result_pass() -> None:
+    f = jg.jit(both)
+    for _ in range(3):
+        w, v = leaf(), leaf()
+        h, _, other = f(jg.ones(3), w)
+        h.retain_grad()
+        (other + (h * 3).sum()).backward()
+        k, _, expected = both(jg.ones(3), v)
+        k.retain_grad()
+        (expected + (k * 3).sum()).backward()
+        assert h.grad.tolist() == k.grad.tolist() and w.grad.tolist() == v.grad.tolist()
