@@ -146,6 +146,14 @@ _OF_TENSORS: dict[str, Callable[[Any, Any], Any]] = {
     "lshift": comparison.bitwise_left_shift,
     "rshift": comparison.bitwise_right_shift,
 }
+_WHOLE: dict[str, Callable[[Tensor], Any]] = {
+    "bool": bool,
+    "int": int,
+    "trunc": int,
+    "floor": lambda x: int(rounding.floor(x)),
+    "ceil": lambda x: int(rounding.ceil(x)),
+    "round": lambda x: int(rounding.round(x, 0)),
+}
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "lt": comparison.less,
     "le": comparison.less_equal,
@@ -220,9 +228,9 @@ def _by_value(name: str) -> Any:
 def _by_tensor(name: str, convert: Callable[[Any], Any]) -> Any:
     """What is asked of a float as well: an element decides by the result."""
 
-    def method(self: RuntimeNumber) -> Any:
-        if self.positions:
-            raise self.needed(name)
+    def method(self: RuntimeNumber, *digits: Any) -> Any:
+        if self.positions or digits:
+            raise self.needed(f"{name}()")
         return convert(Tensor(self.value))
 
     return method
@@ -244,6 +252,10 @@ def _positive(self: Any) -> Any:
     return self
 
 
+def _absolute(self: Any) -> Any:
+    return RuntimeNumber(apply_op(arithmetic.ABS, self)._data, self.positions, self.bound)
+
+
 def _power_of_float(self: Any, base: Any) -> Any:
     """``base ** self``: of a positive float a float; of an int it may be either."""
     if type(base) is Tensor:
@@ -255,11 +267,11 @@ def _power_of_float(self: Any, base: Any) -> Any:
 
 def _attach() -> None:
     asked = (
-        "index float hash repr str format invert abs round floor ceil divmod rdivmod reduce_ex"
+        "index float hash repr str format invert divmod rdivmod reduce_ex"
     )
     for name in asked.split():
         setattr(RuntimeNumber, f"__{name}__", _by_value(name))
-    for name, convert in (("bool", bool), ("int", int), ("trunc", int)):
+    for name, convert in _WHOLE.items():
         setattr(RuntimeNumber, f"__{name}__", _by_tensor(name, convert))
     for name, op, function, bound in _BINARY:
         setattr(RuntimeNumber, f"__{name}__", _operator(name, op, function, bound, swap=False))
@@ -269,7 +281,7 @@ def _attach() -> None:
         setattr(RuntimeNumber, f"__r{name}__", _with_tensor(name, function, swap=True))
     for name, function in _COMPARISONS.items():
         setattr(RuntimeNumber, f"__{name}__", _comparison(name, function))
-    for name, special in (("neg", _negative), ("pos", _positive), ("pow", _power), ("rpow", _power_of_float)):
+    for name, special in (("neg", _negative), ("pos", _positive), ("abs", _absolute), ("pow", _power), ("rpow", _power_of_float)):
         setattr(RuntimeNumber, f"__{name}__", special)
 
 

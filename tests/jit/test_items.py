@@ -37,6 +37,7 @@ COMPUTE = {
     "products": lambda x: (loss(x) * 2, positive(x) * 2, positive(x) * 0.5, -positive(x), +positive(x), -loss(x)),
     "quotients": lambda x: (positive(x) / len(x), 1 / loss(x), positive(x) / loss(x), loss(x) / 2),
     "powers": lambda x: (loss(x) ** 2, loss(x) ** 0.5, 2.0 ** loss(x)),
+    "absolute": lambda x: (abs(-loss(x)), abs(positive(x) - 2), abs(1.5 - loss(x))),
     "with tensors": lambda x: (x * loss(x), positive(x) - x, x / x.max().item(), jg.where(x > loss(x), x, 0)),
     "in containers": lambda x: {"loss": loss(x), "counts": [positive(x), (positive(x), x)]},
     "one element": lambda x: x[:1].item(),
@@ -56,6 +57,7 @@ DECIDE = {
     "chained": lambda x: 1 < positive(x) <= 3,
     "largest": lambda x: max(loss(x), 14.1),
     "whole": lambda x: (int(loss(x)), int(positive(x)), float(positive(x)), math.trunc(loss(x))),
+    "rounded": lambda x: (round(loss(x)), math.floor(loss(x)), math.ceil(loss(x)), round(positive(x)), math.floor(positive(x))),
     "whole quotients": lambda x: (positive(x) // 2, positive(x) % 2, 7 // positive(x), divmod(5, positive(x))),
     "integer power": lambda x: 2 ** positive(x),
     "text": lambda x: f"{positive(x)} of {len(x)}",
@@ -102,6 +104,7 @@ def test_a_number_decides_where_its_value_is_needed(name: str) -> None:
         lambda x: math.sqrt(loss(x)),
         lambda x: f"{loss(x):.2f}",
         lambda x: hash(loss(x)),
+        lambda x: round(loss(x), 1),
         lambda x: {loss(x)},
     ],
 )
