@@ -221,9 +221,7 @@ class JitFunction:
         if anomaly_detection.get():
             check_call(executable, call.leaves)
         if self.options.check_mode == "off":
-            executable.first_call_done = True
-            changes_python = executable.traced.changes_python
-            return self.eager(*args, **kwargs) if changes_python else self._run(executable, call, args, kwargs)
+            return self._unchecked(executable, call, args, kwargs)
         result, wrong = self._checked(executable, call, args, kwargs)
         executable.first_call_done = executable.agreed  # after an error of the function itself the next call is checked
         if wrong:
@@ -238,6 +236,15 @@ class JitFunction:
                 self._eager_keys.add(call.key)
         self._info.fallbacks += wrong is None or len(wrong) > 0
         return result
+
+    def _unchecked(self, executable: Executable, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        executable.first_call_done = True
+        if executable.traced.changes_python:
+            return self.eager(*args, **kwargs)
+        try:
+            return executable.run(call.leaves)  # without a fast call, whose frame has memory of its own
+        except DecidedOtherwise as other:
+            return self._decided_otherwise(other.outcomes, call, args, kwargs)
 
     def _checked(
         self, executable: Executable, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]

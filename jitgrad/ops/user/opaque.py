@@ -152,8 +152,12 @@ def _conjugates(g: Any) -> Any:
 def _on_arrays(forward: Callable[..., Any]) -> Callable[..., Any]:
     """``forward`` on arrays only, Python numbers among the operands converted; each result has memory of its own."""
 
+    def on_arrays(*operands: Any, **attrs: Any) -> Any:
+        return forward(*map(np.asarray, operands), **attrs)
+
+    @wraps(on_arrays)  # which an ejected module calls: it shares no results
     def call(*operands: Any, **attrs: Any) -> Any:
-        held = [forward(*map(np.asarray, operands), **attrs)]
+        held = [on_arrays(*operands, **attrs)]
         if not isinstance(held[0], tuple):
             return _in_own_memory(held, 0)
         held = [*held.pop()]
