@@ -47,8 +47,6 @@ class RuntimeNumber:
     """
 
     __slots__ = ("bound", "positions", "value")
-    __array_ufunc__ = None  # NumPy leaves operators to this class
-
     def __init__(self, value: Value, positions: frozenset[int], bound: int | None) -> None:
         self.value: Value = value
         self.positions: frozenset[int] = positions
@@ -57,6 +55,13 @@ class RuntimeNumber:
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return float if self.bound is None else int
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's function of a tensor."""
+        numbers = [x for x in inputs if type(x) is RuntimeNumber]
+        if method != "__call__" or any(x.positions for x in numbers):
+            raise self.needed(f"numpy.{ufunc.__name__}")
+        return ufunc(*[Tensor(x.value) if type(x) is RuntimeNumber else x for x in inputs], **options)
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(float if self.bound is None else int, name):

@@ -70,9 +70,8 @@ class ProgramCache:
     def prefer(self, key: Any, executable: Executable) -> None:
         """Let calls try ``executable`` first: the next one probably decides alike."""
         executables = self._executables.get(key, [])
-        if executable in executables:
-            executables.remove(executable)
-            executables.insert(0, executable)
+        if executable in executables:  # a new list: other threads go through the old one without a lock
+            self._executables[key] = [executable, *(e for e in executables if e is not executable)]
 
     def drop_unused(self, kept: Collection[Any]) -> int:
         """Drop signatures beyond JITGRAD_MAX_PROGRAMS, but none in ``kept``; returns how many."""

@@ -105,7 +105,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     A compiled function has a program for each number of turns that its calls take; `jitgrad.elementwise` makes one op of
     a function of one element with ``while``.
 
-    Raises TracedValueError in the body of `scan` and under `jitgrad.vmap`, where there is no single condition.
+    Raises TracedValueError under `jitgrad.vmap`, where each example has a condition of its own.
     """
     value = init_val
     while cond_fun(value):

@@ -113,6 +113,21 @@ def test_the_value_of_a_float_is_asked_for_in_vain(ask: Any) -> None:
         jg.jit(ask)(jg.tensor(ROWS[0]))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.sqrt(loss(x)),
+        lambda x: np.ones(3) * loss(x),
+        lambda x: np.float64(2.0) / positive(x),
+        lambda x: np.isnan(loss(x)),
+    ],
+)
+def test_functions_of_numpy_take_a_number(function: Any) -> None:
+    f = jg.jit(function)
+    for row in ROWS * 2:
+        np.testing.assert_allclose(np.asarray(f(jg.tensor(row))), function(jg.tensor(row)), rtol=1e-12)
+
+
 def test_no_gradient_flows_through_a_number() -> None:
     f, results = lambda x: (x * loss(x)).sum() + loss(x), []
     for function in (f, jg.jit(f)):
