@@ -7,7 +7,7 @@ program, which a call compares before it changes anything; where it differs, ano
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,9 +51,8 @@ class Decisions:
         self.leaves: Sequence[Any] | None = None  # the flat arguments of the call; None: they are not known
         self._made: dict[Value, Decision] = {}
         self._results: dict[Atom, Any] = {}  # tensors and numbers of the call
-        self._nodes: dict[Value, TraceNode] = {}  # by their results
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Decision]:
         return iter(self._made.values())
 
     def decide(self, trace: Any, tensor: Tensor, what: str) -> np.ndarray[Any, Any] | None:
@@ -65,7 +64,8 @@ class Decisions:
             return number
         if self.leaves is None or what not in _DECIDING or tensor.size != 1:
             return None
-        if what in _CONVERTS and tensor.dtype.kind not in "biu":
+        is_float = tensor.dtype.kind not in "biu"
+        if what in _CONVERTS and is_float:
             with unrecorded():
                 tensor = _CONVERTS[what](tensor)
         if tensor.dtype.kind not in "biu":
@@ -75,11 +75,11 @@ class Decisions:
             return None
         if value not in self._made:
             graph = trace.graph((value,))
-            if not _has_data(graph, trace.sources, self.leaves):
+            if not all(_is_data(source.resolve(self.leaves)) for source in trace.sources):
                 return None
             contents = self._result(graph, trace.sources).item()
-            if what == "int()" and abs(contents) > _EXACT:
-                return None  # of a float: perhaps of one that has no int
+            if is_float and not -_EXACT < contents < _EXACT:
+                return None  # perhaps of a float that has no int
             self._made[value] = Decision(value, contents, what, Origin.capture())
         return np.asarray(self._made[value].contents, tensor.dtype).reshape(tensor.shape)
 
@@ -131,15 +131,11 @@ class Decisions:
         return found[::-1]
 
 
-def _has_data(graph: Graph, sources: Sequence[InputSource], leaves: Sequence[Any]) -> bool:
-    """Whether every input is an array or a number in the call, and none the description of one."""
-    return all(_is_data(source.resolve(leaves)) for source in sources)
-
-
 def _on_host(x: Any) -> Any:
     return Tensor(to_host(x._data), x.aval) if isinstance(x, Tensor) else x
 
 
 def _is_data(x: Any) -> bool:
+    """Whether an input is an array or a number in the call."""
     data = x._data if isinstance(x, Tensor) else x
     return isinstance(data, (np.ndarray, np.generic, DeviceArray, bool, int, float))

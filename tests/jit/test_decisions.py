@@ -57,6 +57,10 @@ def whole_part(x: Any) -> Any:
     return x * int(x.sum() * 2)
 
 
+def large(x: Any) -> Any:
+    return x, int(x.argmax() + 2**60)
+
+
 def loop(x: Any) -> Any:
     turns = 0
     while (x * x).sum() > 1e-2:
@@ -72,7 +76,7 @@ def asserted(x: Any) -> Any:
 
 
 FUNCTIONS = [
-    branch, truth_of_a_number, conditions, largest, position, listed, chosen, whole_part, loop, asserted,
+    branch, truth_of_a_number, conditions, largest, position, listed, chosen, whole_part, large, loop, asserted,
 ]  # fmt: skip
 
 
