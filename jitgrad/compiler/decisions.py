@@ -108,7 +108,7 @@ class Decisions:
         assert self.leaves is not None
         for value, source in zip(graph.inputs, sources, strict=True):
             if value not in self._results:
-                self._results[value] = _on_host(source.resolve(self.leaves))
+                self._results[value] = on_host(source.resolve(self.leaves))
         with recording_in(current_interpreter.eager), unrecorded(), creating_on(None):
             for node in self._missing(graph):
                 result = apply_op(node.op, *map(self._read, node.ins), **dict(node.attrs))
@@ -119,7 +119,7 @@ class Decisions:
     def _read(self, atom: Atom) -> Any:
         if isinstance(atom, Value):
             return self._results[atom]
-        return atom.value if atom.dtype is None else atom.dtype.type(atom.value)
+        return atom.operand
 
     def _missing(self, graph: Graph) -> list[TraceNode]:
         """The nodes that lead to the output and have not run yet, in order."""
@@ -131,7 +131,8 @@ class Decisions:
         return found[::-1]
 
 
-def _on_host(x: Any) -> Any:
+def on_host(x: Any) -> Any:
+    """The operand ``x`` as an op on the host takes it; a tensor keeps whether it is weak."""
     return Tensor(to_host(x._data), x.aval) if isinstance(x, Tensor) else x
 
 

@@ -239,7 +239,7 @@ class _Placer:
 
     def place(self, atom: Atom) -> Place:
         if isinstance(atom, Literal):
-            number = atom.value if atom.dtype is None else atom.dtype.type(atom.value)
+            number = atom.operand
             return Place(atom.aval, None, number)
         return Place(atom.aval, self.locations[atom])
 

@@ -35,6 +35,11 @@ class Literal:
     def aval(self) -> Aval:
         return aval_of_scalar(self.value) if self.dtype is None else Aval((), self.dtype)
 
+    @property
+    def operand(self) -> Any:
+        """The number as ops take it: Python's, or NumPy's of its dtype."""
+        return self.value if self.dtype is None else self.dtype.type(self.value)
+
     def __eq__(self, other: object) -> bool:
         # 0.0 and -0.0, 1 and 1.0 and True are different constants; NaN equals itself
         return isinstance(other, Literal) and self.key() == other.key()
@@ -190,7 +195,7 @@ def evaluate(
     def read(atom: Atom) -> Any:
         if isinstance(atom, Value):
             return results[atom]
-        return atom.value if atom.dtype is None else atom.dtype.type(atom.value)
+        return atom.operand
 
     for k, node in enumerate(graph.nodes):
         result = apply(node.op, tuple(map(read, node.ins)), dict(node.attrs))

@@ -70,12 +70,8 @@ def _computed(value: Value, arrays: list[np.ndarray[Any, Any]] | None = None) ->
             if missing:
                 pending.extend(missing)
                 continue
-            operands = tuple([_number(x) if isinstance(x, Literal) else known[x] for x in atoms])
+            operands = tuple([x.operand if isinstance(x, Literal) else known[x] for x in atoms])
             result = current_interpreter.eager.apply(op, operands, attrs)
             known[last] = result[index] if op.multiple else result
         pending.pop()
     return known[value]
-
-
-def _number(literal: Literal) -> Any:
-    return literal.value if literal.dtype is None else literal.dtype.type(literal.value)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.autograd.modes import no_grad
+from jitgrad.compiler.decisions import on_host
 from jitgrad.core.context import creating_on
 from jitgrad.core.device_array import to_host
 from jitgrad.core.dispatch import apply_op
@@ -30,7 +31,7 @@ def check_on_host(
     """
     traced = executable.traced
     operands = executable.operands_before(leaves)
-    hosted = [_on_host(x) for x in operands]
+    hosted = [on_host(x) for x in operands]
     with no_grad(), creating_on(None):
         expected = evaluate(traced.graph, tuple(hosted), lambda op, xs, attrs: apply_op(op, *xs, **attrs))
     arrays = [np.asarray(x._data if isinstance(x, Tensor) else x) for x in expected]
@@ -55,13 +56,6 @@ def check_on_host(
     wrong = find_wrong_kernels(executable, is_right)
     warn_of_mismatch(executable, [np.asarray(x) for x in inputs], mismatches, wrong)
     return call_eagerly(), wrong
-
-
-def _on_host(x: Any) -> Any:
-    """The operand ``x`` as an op on the host takes it; a tensor keeps whether it is weak."""
-    if isinstance(x, Tensor):
-        return Tensor(to_host(x._data), x.aval)
-    return x
 
 
 def _output_names(executable: Executable) -> dict[int, str]:

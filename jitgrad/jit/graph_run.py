@@ -42,7 +42,7 @@ class GraphRun:
         def read(atom: Atom) -> Any:
             if isinstance(atom, Value):
                 return results[atom]
-            return atom.value if atom.dtype is None else atom.dtype.type(atom.value)
+            return atom.operand
 
         steps = zip(self.graph.nodes, self._attrs, self._library, self._drops, strict=True)
         for node, attrs, library, drops in steps:

@@ -64,7 +64,7 @@ def _evaluate_all(graph: Graph, inputs: Sequence[Any]) -> dict[Atom, Any]:
 
 def _value_of(atom: Atom, values: dict[Atom, Any]) -> Any:
     if isinstance(atom, Literal):
-        return atom.value if atom.dtype is None else atom.dtype.type(atom.value)
+        return atom.operand
     return values[atom]
 
 
