@@ -228,8 +228,10 @@ class BackwardPass:
         """Whether the gradient along ``edge`` is needed."""
         if edge is None or self.keys is None or self.toward is None:
             return edge is not None
-        if edge_key(edge) in self.keys or not isinstance(edge, tuple):
-            return edge_key(edge) in self.keys
+        if edge_key(edge) in self.keys:
+            return True
+        if not isinstance(edge, tuple):
+            return False
         node = edge[0]  # a compiled call whose other result is a key: `check_watched` decides
         return id(node) in self.toward or (node.op.kind is Kind.PROGRAM and bool(self.wanted_of(node)))
 
@@ -312,9 +314,8 @@ class BackwardPass:
 
     def observe(self, node: Node, arrived: dict[int, Cotangent]) -> None:
         """Run hooks on the gradients of ``node``'s results, and keep requested gradients."""
-        wanted = self.wanted_of(node)
-        if node.hooks or node.retained or wanted:
-            check_watched(node, arrived, wanted)
+        if node.op.kind is Kind.PROGRAM:
+            check_watched(node, arrived, self.wanted_of(node))
         if self.observer is not None:
             for index, cotangent in arrived.items():
                 self.observer(node, index, outward(settle(cotangent)))

@@ -6,20 +6,17 @@ from collections.abc import Collection
 
 from jitgrad.core.errors import AutogradError
 from jitgrad.core.ir import Graph, Value
-from jitgrad.core.op import Kind
 from jitgrad.core.tape_node import Node
 from jitgrad.ops.identity import STOP_GRADIENT
 
 
 def check_watched(node: Node, arrived: Collection[int], wanted: Collection[int]) -> None:
-    """A hook, ``retain_grad()`` or the results ``wanted`` of a pass see all of a gradient, as in eager execution.
+    """A hook, ``retain_grad()`` or the results ``wanted`` of a pass see all of a gradient of the compiled call ``node``.
 
     Raises:
-        AutogradError: ``node`` is a compiled call, and a gradient that ``arrived`` at one result would have passed through
+        AutogradError: a gradient that ``arrived`` at one result would have passed through
             another that is watched.
     """
-    if node.op.kind is not Kind.PROGRAM:
-        return
     graph: Graph = node.attrs["graph"]
     for watched in {*(node.hooks or {}), *(node.retained or {}), *wanted}:
         for other in arrived:

@@ -168,16 +168,20 @@ def _place_of(check: Check) -> HeldPlace | None:
 
 def tensors_in(value: Any) -> list[Tensor]:
     """The tensors in ``value`` and in its containers."""
-    found, pending = list[Tensor](), [value]
+    return [x for x in _parts_of(value) if isinstance(x, Tensor)]
+
+
+def _parts_of(value: Any) -> Iterator[Any]:
+    """What lies in ``value`` and in its containers, in order."""
+    pending = [value]
     while pending:  # not by optree, which sorts the keys of a dict: they may be tensors
         x = pending.pop()
-        if isinstance(x, Tensor):
-            found.append(x)
-        elif isinstance(x, dict):
+        if isinstance(x, dict):
             pending.extend(reversed(x.values()))
         elif isinstance(x, list | tuple | deque):
             pending.extend(reversed(x))
-    return found
+        else:
+            yield x
 
 
 def store_of(write: Write) -> RepeatedStore | None:
@@ -187,9 +191,9 @@ def store_of(write: Write) -> RepeatedStore | None:
         kind, value = _growth(write)
     elif _repeats(write, value):
         return RepeatedStore(kind, write.holder, write.key, value, write.path)
-    leaves = optree.tree_leaves(value, none_is_leaf=True)
-    if write.read or not (tensors_in(value) or any(map(is_computed_number, leaves))):
+    if write.read or not any(isinstance(x, Tensor) or is_computed_number(x) for x in _parts_of(value)):
         return None
+    leaves = optree.tree_leaves(value, none_is_leaf=True)
     return RepeatedStore(kind, write.holder, write.key, value, write.path) if all(map(_can_be_stored, leaves)) else None
 
 

@@ -20,7 +20,7 @@ from jitgrad.core.origin import Origin, users_frame
 from jitgrad.jit.anomaly_check import check_call
 from jitgrad.jit.background import Pending
 from jitgrad.jit.bound_methods import bound_method, pickled_as
-from jitgrad.jit.decided import DecidedOtherwise, Outcomes
+from jitgrad.jit.decided import DecidedOtherwise, Outcomes, tell_more
 from jitgrad.jit.devices import device_of_arguments
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS
@@ -68,7 +68,6 @@ class JitFunction:
         if both := self.donate & self._signature.static_names:
             raise ArgumentError(f"@jit: static arguments cannot be donated: {', '.join(sorted(both))}")
         self._programs = ProgramCache()
-        self._fast_calls = FastCalls(self._programs)  # none while switched off
         self._switched_off = config.read("JITGRAD_DISABLE")
         self._ints = IntArguments()
         self._traced: dict[Any, TraceResult] = {}  # not compiled yet
@@ -78,6 +77,7 @@ class JitFunction:
         self._reasons: list[str] = []
         self._info = CacheInfo()
         self._lock = fork_safe_lock()
+        self._fast_calls = FastCalls(self._programs, self._lock)  # none while switched off
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         anomaly = anomaly_detection.get()
@@ -130,7 +130,7 @@ class JitFunction:
         The call runs eagerly if the last program failed (None), if two programs round a decision differently, and where
         there are programs for many outcomes already.
         """
-        if outcomes is None or len(outcomes) <= len(call.decided):
+        if not tell_more(outcomes, call.decided):
             return self.eager(*args, **kwargs)
         call = replace(call, decided=outcomes)
         with self._lock:
@@ -335,7 +335,7 @@ class JitFunction:
             try:
                 executable.check_decided(call.leaves)
             except DecidedOtherwise as other:
-                if other.outcomes is not None and len(other.outcomes) > len(call.decided):
+                if tell_more(other.outcomes, call.decided):
                     call = replace(call, decided=other.outcomes)
                     continue
             return executable

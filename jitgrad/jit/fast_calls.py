@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
-from jitgrad.jit.decided import DecidedOtherwise, Outcomes
+from jitgrad.jit.decided import DecidedOtherwise, Outcomes, tell_more
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS, FastCall
 from jitgrad.jit.program_cache import ProgramCache
@@ -22,9 +23,10 @@ class FastCalls:
         in_order: the fast calls, for threads that try them without the lock.
     """
 
-    def __init__(self, programs: ProgramCache) -> None:
+    def __init__(self, programs: ProgramCache, lock: AbstractContextManager[Any]) -> None:
         self.in_order: tuple[FastCall, ...] = ()
         self._programs = programs
+        self._lock = lock
         self._by_key: dict[Any, FastCall] = {}
 
     def __len__(self) -> int:
@@ -67,8 +69,8 @@ class FastCalls:
             try:
                 result = executable.fast_call(args, kwargs)
             except DecidedOtherwise as other:
-                if other.outcomes is None or len(other.outcomes) <= len(outcomes):
-                    break  # two programs round a decision differently
+                if not tell_more(other.outcomes, outcomes):
+                    break
                 outcomes = other.outcomes
                 continue
             self._prefer(key, executable.fast_call)
@@ -77,8 +79,10 @@ class FastCalls:
 
     def _prefer(self, key: Any, fast_call: FastCall) -> None:
         """The next call probably decides alike."""
-        self._by_key[key] = fast_call
-        self.in_order = tuple(self._by_key.values())
+        with self._lock:
+            if key in self._by_key:  # nobody has cleared it meanwhile
+                self._by_key[key] = fast_call
+                self.in_order = tuple(self._by_key.values())
 
     def clear(self) -> None:
         self._by_key.clear()
