@@ -14,31 +14,25 @@ from typing import Any
 import numpy as np
 
 from jitgrad.autograd.array_masks import MaskedArray, on_array, sum_of_masked
+from jitgrad.autograd.leaf_gradients import accumulate, own, own_array, run_hooks
 from jitgrad.autograd.local_gradients import check_finite, fit, vjp_of
 from jitgrad.autograd.masks import Cotangent, MaskedGradient, settle, total
 from jitgrad.autograd.program_results import check_watched
 from jitgrad.autograd.reachable import reachable_nodes
 from jitgrad.autograd.rules import gradients_by_rule
 from jitgrad.core.context import adjoint_observer, anomaly_detection, current_interpreter, grad_enabled
-from jitgrad.core.device_array import DeviceArray
-from jitgrad.core.errors import ShapeError
-from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin, at_origin
-from jitgrad.core.references import has_owners
 from jitgrad.core.tape_node import Edge, Node, edge_of, next_sequence
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager import numpy_errors
-from jitgrad.eager.buffer_pool import is_alone_in_block
 from jitgrad.eager.compositions import CompositionNode
-from jitgrad.ops.arithmetic import add, conjugated
+from jitgrad.ops.arithmetic import conjugated
 
 Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)
-Hook = Callable[[Tensor], Tensor | None]
 Passed = Cotangent | MaskedArray
 Sent = tuple[Edge, Passed]  # a gradient on its way
 
-_accumulating = fork_safe_lock()
 _ndarray = np.ndarray
 _Array = np.ndarray[Any, Any]
 
@@ -344,56 +338,3 @@ def _wrapped(g: Passed) -> Tensor | MaskedGradient:
     if isinstance(g, MaskedArray):
         return g.gradient()
     return Tensor(g) if isinstance(g, np.ndarray) else g
-
-
-def run_hooks(hooks: Sequence[Hook] | None, g: Tensor) -> Tensor:
-    """``g`` after all hooks. Raises ShapeError if one changes its shape."""
-    for hook in tuple(hooks or ()):
-        new = hook(g)
-        if new is None:
-            continue
-        if not isinstance(new, Tensor) or new.shape != g.shape:
-            returned = new.aval if isinstance(new, Tensor) else type(new).__name__
-            raise ShapeError(
-                f"a hook must return None or a gradient like the one it got, {g.aval}; it returned {returned}"
-            )
-        g = new
-    return g
-
-
-def accumulate(tensor: Tensor, g: Tensor) -> None:
-    """``tensor.grad += g``, out of place; threads may share a leaf."""
-    interpreter = current_interpreter.get()
-    with _accumulating:
-        before = interpreter.read_grad(tensor)
-        interpreter.write_grad(tensor, g if before is None else add(before, g))
-
-
-def own_array(held: list[np.ndarray[Any, Any]], others: int = 0) -> np.ndarray[Any, Any]:
-    """`own` of an array, which may have ``others`` more owners."""
-    alone = has_owners(held, others) and held[0].flags.writeable and (held[0].base is None or is_alone_in_block(held[0]))
-    return held[0] if alone else _copied(held[0])
-
-
-def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return numpy_errors.quietly(array.copy, "K")  # type: ignore[no-any-return]
-
-
-def own(held: list[Tensor]) -> Tensor:
-    """The tensor in ``held`` as a ``.grad`` that may be changed in place, because nothing else shares its memory.
-
-    A vjp may return its incoming gradient, or a broadcast view of it, for several operands.
-    Reference counts show whether the list is the only owner; if in doubt, the memory is copied. So
-    the caller must have no other name for the tensor.
-    """
-    alone = has_owners(held)
-    g = held[0]
-    data = [current_interpreter.get().current(g)]
-    if isinstance(data[0], DeviceArray):
-        data[0] = data[0].copy()
-    elif isinstance(data[0], np.ndarray):
-        data[0] = own_array(data, 1) if alone else _copied(data[0])  # the tensor owns it as well
-    new = Tensor(data[0], g._aval)
-    if g._requires_grad:
-        new.grad_fn, new._out_index, new._requires_grad = g.grad_fn, g._out_index, True
-    return new

@@ -14,6 +14,7 @@ import optree
 
 from jitgrad.autograd.backward import gradients
 from jitgrad.autograd.backward_pass import edge_key
+from jitgrad.autograd.leaf_gradients import accumulate
 from jitgrad.autograd.level import same_memory
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled, open_tapes
@@ -22,7 +23,6 @@ from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.storage import Storage
 from jitgrad.core.tape_node import Node, edge_of, next_sequence, record
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add
 from jitgrad.ops.identity import ALIAS
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -258,8 +258,7 @@ class _Segment:
                     f"checkpoint({getattr(self.f, '__name__', self.f)}): backward() in it reaches an argument {x.aval} that was "
                     "computed from other tensors. Call backward() outside, use jitgrad.grad, or pass x.detach()."
                 )
-            before = interpreter.read_grad(x)
-            interpreter.write_grad(x, grad if before is None else add(before, grad))
+            accumulate(x, grad)
 
     def check_all_logged(self, watch: _Watch, log: WriteLog) -> None:
         """Raise InPlaceError if an unlogged write changed memory, which nothing can restore."""

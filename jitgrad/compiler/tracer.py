@@ -55,7 +55,7 @@ class Trace:
         self.written: dict[int, tuple[Tensor, Value]] = {}
         self.replaced: set[int] = set()  # ids of tensors whose data was assigned: they get other memory
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
-        self.grads_read: dict[int, tuple[Tensor, bool]] = {}
+        self.grads_read: dict[int, tuple[Tensor, Tensor | None]] = {}  # what the first look at them gave
         self.views: dict[int, list[View]] = {}  # by the id of the root tensor's storage
         self.reshapes: ReshapeViews = ReshapeViews()
         self.histories: dict[int, tuple[Tensor, History]] = {}  # before the function, of what it changes in place
@@ -305,12 +305,9 @@ class Trace:
             return known[1]
         if type(tensor._data) is Value and id(tensor) not in self.lifted:
             return tensor._grad
-        before, source = tensor._grad, self.source_of(tensor)
-        self.grads_read[id(tensor)] = (tensor, before is not None)
-        result = None
-        if before is not None:
-            result = Tensor(self.add_input(before.aval, InputSource(SourceKind.GRADIENT, source)))
-        self.grads[id(tensor)] = (tensor, result)
+        before, source = tensor._grad, InputSource(SourceKind.GRADIENT, self.source_of(tensor))
+        result = None if before is None else self._argument_tensor(self.add_input(before.aval, source), source, False)
+        self.grads[id(tensor)] = self.grads_read[id(tensor)] = (tensor, result)
         return result
 
     def write_grad(self, tensor: Tensor, grad: Tensor | None) -> None:

@@ -353,7 +353,7 @@ class DriverWriter:
         texts = [self.result(r) for r in self.spec.results]
         result = container_text(self.spec.treedef, texts, self.classes)
         if self.spec.gradients:
-            pairs = [f"{name!r}: {'None' if k is None else self.output(k)}" for name, k in self.spec.gradients]
+            pairs = [f"{name!r}: {'None' if grad is None else self.result(grad)}" for name, grad in self.spec.gradients]
             result = f"{result}, {{{', '.join(pairs)}}}"
         for line in self.before_return:
             self.line(line)

@@ -61,8 +61,8 @@ class ModuleSpec:
         static: (expression, text of the value) of arguments that are part of the program.
         treedef: the containers around ``results``.
         updates: (number of the input, number of the output) of inputs with new data.
-        gradients: (name of the state, number of the output) of gradients that the function leaves behind; None
-            instead of an output clears one.
+        gradients: (name of the state, what it is) of gradients that the function leaves behind; None instead
+            clears one.
         call_arguments: the arguments of ``run`` in the recorded call, made of the names of ``inputs``.
         compared: (name, text) of what the test compares: parts of ``result``, ``gradients``, and changed inputs.
         classes: definitions of classes that ``call_arguments`` use, by name.
@@ -77,7 +77,7 @@ class ModuleSpec:
     results: Sequence[ResultSpec]
     treedef: Any
     updates: Sequence[tuple[int, int]]
-    gradients: Sequence[tuple[str, int | None]]
+    gradients: Sequence[tuple[str, ResultSpec | None]]
     call_arguments: Sequence[str]
     compared: Sequence[tuple[str, str]]
     classes: dict[str, str]

@@ -262,7 +262,7 @@ class _Run:
         seeds: list[Tensor] = []
         traced = self.compiled.traced
         of_output = dict(zip(traced.differentiable, self.seeds, strict=True))
-        for spec, (_, x) in zip(traced.results, traced.observed(result), strict=True):
+        for spec, (_, x) in zip(traced.made_by_calls, traced.observed(result, self.call.leaves), strict=True):
             if spec.output in of_output:
                 outs.append(x)
                 seeds.append(move(Tensor(of_output.pop(spec.output).copy()), x.device))

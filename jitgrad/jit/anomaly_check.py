@@ -8,7 +8,7 @@ from typing import Any
 from jitgrad.core.errors import AnomalyError
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.executable import Executable
-from jitgrad.jit.trace_result import EffectKind, TraceResult
+from jitgrad.jit.trace_result import TraceResult
 from jitgrad.runtime.provenance import find_non_finite
 
 
@@ -33,8 +33,10 @@ def _name(traced: TraceResult, position: int) -> str:
     for k, result in enumerate(traced.results):
         if result.output == position:
             return f"result {k}"
+    for change in traced.gradients:
+        if change.grad is not None and change.grad.output == position:
+            return f"the gradient of {traced.describe_holder(change.target)}"
     for effect in traced.effects:
         if effect.output == position:
-            what = "the gradient" if effect.kind is EffectKind.GRADIENT else "the new value"
-            return f"{what} of {traced.describe(effect.target)}"
+            return f"the new value of {traced.describe(effect.target)}"
     return "a result"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from jitgrad.compiler.input_source import SourceKind
+from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.core.aval import Aval
 from jitgrad.core.device_array import to_host
 from jitgrad.core.tape_node import Node
@@ -43,14 +43,15 @@ class WrapResults:
 
     def _weak(self) -> dict[int, bool]:
         """The outputs that become tensors, and whether these are weak."""
-        bases = {r.base: False for r in self.traced.results if r.base is not None}
-        return bases | {r.output: r.weak for r in self.traced.results if r.output is not None and not r.number}
+        results = self.traced.made_by_calls
+        bases = {r.base: False for r in results if r.base is not None}
+        return bases | {r.output: r.weak for r in reversed(results) if r.output is not None and not r.number}
 
     def _new_leaves(self) -> list[int]:
         return [r.output for r in self.traced.results if r.output is not None and r.new_leaf]
 
     def _read_only(self) -> list[int]:
-        return [r.output for r in self.traced.results if r.output is not None and r.read_only]
+        return [r.output for r in self.traced.made_by_calls if r.output is not None and r.read_only]
 
     def _freed(self) -> dict[int, Node]:
         """The outputs from which backward is an error, with the node that raises it, as in eager execution."""
@@ -85,6 +86,11 @@ def protect(broadcast: Tensor) -> None:
         broadcast._data.flags.writeable = False
 
 
+def detach(x: Tensor) -> None:
+    """Take its history from ``x``, as `detach_` does."""
+    x.grad_fn, x._requires_grad = None, False
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class InvalidateDonated:
     """The caller's donated tensors lose their data; a tensor that is also a result keeps it."""
@@ -94,12 +100,12 @@ class InvalidateDonated:
     tombstone: Donated
 
     def run(self, call: CallState) -> None:
-        results = {id(r.source.key) for r in self.traced.results if r.source is not None}
+        results = {id(r.source.key) for r in self.traced.made_by_calls if r.source is not None}
         invalidate((call.leaves[k] for k in self.donated if id(call.leaves[k]) not in results), self.tombstone)
 
     def write(self, w: FastCallWriter) -> None:
         if self.donated:
-            if any(r.source is not None and r.source.kind is not SourceKind.ARGUMENT for r in self.traced.results):
+            if any(r.source is not None and r.source.kind is not SourceKind.ARGUMENT for r in self.traced.made_by_calls):
                 raise NotSupportedError  # a donated argument may be that object
             w.names["invalidate"] = invalidate
             texts = [w.leaves[k] for k in self.donated]
@@ -110,17 +116,33 @@ class InvalidateDonated:
 class BuildResult:
     """The result of the function: containers around tensors, passed objects and static values.
 
-    What the function stores outside is part of the same tree, and is stored last.
+    What the function stores outside is part of the same tree. It is stored last, and gradients are set before it: they may
+    be results, too.
     """
 
     traced: TraceResult
 
     def run(self, call: CallState) -> None:
+        objects = self._objects(call)
+        gradients = iter(objects[len(self.traced.results) :])
+        for change in self.traced.gradients:
+            holder = objects[change.target] if isinstance(change.target, int) else change.target.resolve(call.leaves)
+            holder._grad = None if change.grad is None else next(gradients)
+        for source in self.traced.detached:
+            detach(source.resolve(call.leaves))
+        call.result = optree.tree_unflatten(self.traced.treedef, objects[: len(self.traced.results)])
+        if self.traced.stores:
+            call.result, values = call.result
+            for store, value in zip(self.traced.stores, values, strict=True):
+                store.make(value)
+
+    def _objects(self, call: CallState) -> list[Any]:
+        """The leaves of the result, and the gradients that are set."""
         leaves: list[Any] = []
         views: dict[Result, Tensor] = {}  # one object for one that is returned twice
         reshaped: dict[ResultView, Tensor] = {}
         copies = self.traced.made.copies()
-        for r in self.traced.results:
+        for r in self.traced.made_by_calls:
             if r.source is not None:
                 x = r.source.resolve(call.leaves)
             elif r.base is not None:
@@ -132,11 +154,7 @@ class BuildResult:
             if r.view is not None:
                 views[r] = x = views[r] if r in views else self._view(r, r.view, x, call, reshaped)
             leaves.append(x)
-        call.result = optree.tree_unflatten(self.traced.treedef, leaves)
-        if self.traced.stores:
-            call.result, values = call.result
-            for store, value in zip(self.traced.stores, values, strict=True):
-                store.make(value)
+        return leaves
 
     def _view(self, r: Result, view: ResultView, x: Tensor, call: CallState, reshaped: dict[ResultView, Tensor]) -> Tensor:
         """The ``view`` of ``x``, or of one of the ``reshaped`` copies of it that eager execution makes in this layout."""
@@ -150,12 +168,26 @@ class BuildResult:
         return through.rest.of(reshaped[through.made])
 
     def write(self, w: FastCallWriter) -> None:
+        objects = self._object_texts(w)
+        texts = objects[: len(self.traced.results)]
+        self._write_gradients(w, texts, objects[len(texts) :])
+        containers = _tree_text(w, optree.tree_unflatten(self.traced.treedef, texts))
+        unflatten = w.constant("T", self.traced.treedef.unflatten)
+        tree = containers or f"{unflatten}([{listed(texts)}])"
+        if self.traced.stores:
+            w.line(f"result, stored = {tree}")
+            self._write_stores(w)
+            tree = "result"
+        w.line(f"return {tree}")
+
+    def _object_texts(self, w: FastCallWriter) -> list[str]:
+        """An expression for each of `_objects`, in variables where setting gradients would change what it is."""
         texts: list[str] = []
         views: dict[Result, str] = {}
         reshaped: dict[ResultView, str] = {}
         if self.traced.made:
             w.line(f"copies = {w.constant('J', self.traced.made.copies)}()")
-        for r in self.traced.results:
+        for r in self.traced.made_by_calls:
             if r.output is not None:
                 text = self._number_text(w, r.output) if r.number else w.tensors[r.output]
             elif r.base is not None:
@@ -163,7 +195,7 @@ class BuildResult:
             elif r.copied is not None:
                 text = f"copies[{r.copied}]"
             else:
-                text = w.constant("C", r.value) if r.source is None else w.object_text(r.source)
+                text = w.constant("C", r.value) if r.source is None else self._source_text(w, r.source)
             if r.view is not None and r not in views:
                 for part in r.through:
                     if part not in reshaped:
@@ -173,14 +205,31 @@ class BuildResult:
                 views[r] = f"v{len(views)}"
                 w.line(f"{views[r]} = {w.constant('W', r.view.of)}({text})")
             texts.append(views.get(r, text))
-        containers = _tree_text(w, optree.tree_unflatten(self.traced.treedef, texts))
-        unflatten = w.constant("T", self.traced.treedef.unflatten)
-        tree = containers or f"{unflatten}([{listed(texts)}])"
-        if self.traced.stores:
-            w.line(f"result, stored = {tree}")
-            self._write_stores(w)
-            tree = "result"
-        w.line(f"return {tree}")
+        return texts
+
+    def _source_text(self, w: FastCallWriter, source: InputSource) -> str:
+        text = w.object_text(source)
+        if source.kind is not SourceKind.GRADIENT or not self.traced.gradients:
+            return text
+        w.line(f"{(name := f'k{len(w.lines)}')} = {text}")
+        return name
+
+    def _write_gradients(self, w: FastCallWriter, results: Sequence[str], gradients: Sequence[str]) -> None:
+        """Text that sets gradients, in one loop where many tensors lose theirs, and that detaches arguments."""
+        texts, targets = iter(gradients), [change.target for change in self.traced.gradients if change.grad is None]
+        cleared = [t.key for t in targets if isinstance(t, InputSource) and t.kind is SourceKind.TENSOR]
+        if len(cleared) > FEW:
+            w.line(f"for t in {w.constant('L', tuple(cleared))}: t._grad = None")
+        for change in self.traced.gradients:
+            target = change.target
+            holder = results[target] if isinstance(target, int) else w.object_text(target)
+            if change.grad is not None:
+                w.line(f"{holder}._grad = {next(texts)}")
+            elif len(cleared) <= FEW or isinstance(target, int) or target.kind is not SourceKind.TENSOR:
+                w.line(f"{holder}._grad = None")
+        for source in self.traced.detached:
+            w.names["detach"] = detach
+            w.line(f"detach({w.object_text(source)})")
 
     def _write_stores(self, w: FastCallWriter) -> None:
         """Text that fills the places outside; constants in dicts, such as modes of many modules, in one loop."""

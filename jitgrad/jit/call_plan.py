@@ -24,7 +24,7 @@ from jitgrad.jit.input_steps import (
     PrepareArrays,
     ReadInputs,
 )
-from jitgrad.jit.result_steps import AttachHistory, KeepForCheckpoint, RunProgram, SetGradients, WriteData
+from jitgrad.jit.result_steps import AttachHistory, KeepForCheckpoint, RunProgram, WriteData
 from jitgrad.jit.trace_result import TraceResult
 from jitgrad.jit.writable_check import CheckWritable
 from jitgrad.runtime.program_op import ProgramOp
@@ -95,7 +95,7 @@ def plan_call(
     tombstone = Donated(f"@jit function {traced.graph.name!r} at {origin.full()}")
     invalidation = InvalidateDonated(traced, donated, tombstone)
     history = (AttachHistory(op),) if op is not None else ()
-    effects = (WriteData(traced, program, origin), WrapResults(traced), SetGradients(traced))
+    effects = (WriteData(traced, program, origin), WrapResults(traced))
     return CallPlan(
         checks=(
             CheckArguments(),

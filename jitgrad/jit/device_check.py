@@ -18,7 +18,6 @@ from jitgrad.jit.executable import Executable
 from jitgrad.jit.isolate import find_wrong_kernels
 from jitgrad.jit.mismatch_report import warn_of_mismatch
 from jitgrad.jit.rounding_judge import find_mismatches
-from jitgrad.jit.trace_result import EffectKind
 
 
 def check_on_host(
@@ -63,8 +62,7 @@ def _output_names(executable: Executable) -> dict[int, str]:
     traced = executable.traced
     names = {r.output: f"result {k}" for k, r in reversed(list(enumerate(traced.results))) if r.output is not None}
     names |= {k: "what results are views of" for k in traced.hidden()}
-    for effect in traced.effects:
-        if effect.output is not None:
-            what = "gradient" if effect.kind is EffectKind.GRADIENT else "new value"
-            names[effect.output] = f"{what} of {traced.describe(effect.target)}"
-    return names
+    for change in traced.gradients:
+        if change.grad is not None and change.grad.output is not None:
+            names[change.grad.output] = f"gradient of {traced.describe_holder(change.target)}"
+    return names | {e.output: f"new value of {traced.describe(e.target)}" for e in traced.effects}

@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import optree
@@ -31,7 +31,7 @@ from jitgrad.jit.records import NAMESPACE
 from jitgrad.jit.rounding_judge import measure
 from jitgrad.jit.signature import Call, Static
 from jitgrad.jit.suspects import last_rounding
-from jitgrad.jit.trace_result import EffectKind, TraceResult
+from jitgrad.jit.trace_result import GradientChange, TraceResult
 from jitgrad.ops.identity import ALIAS, STOP_GRADIENT
 from jitgrad.ops.random import default_generator
 
@@ -114,7 +114,7 @@ class _Interface:
         self.leaves = self._leaf_expressions()
         self._used |= set(self.parameters)
         self.sources = list(traced.sources)
-        targets = [e.target for e in traced.effects_of(EffectKind.DATA)]
+        targets = [e.target for e in traced.effects]
         self.sources += [t for t in dict.fromkeys(targets) if t not in traced.sources]
         self.inputs = [self._input(k, source) for k, source in enumerate(self.sources)]
 
@@ -207,11 +207,11 @@ class _Interface:
         graph = self.traced.graph
         inputs = dict(zip(self.traced.sources, graph.inputs, strict=True))
         uses = Counter(graph.outputs)
-        effects = self.traced.effects_of(EffectKind.DATA)
+        effects = self.traced.effects
         return {
             e.output: inputs[e.target]
             for e in effects
-            if e.output is not None and e.target in inputs and uses[graph.outputs[e.output]] == 1
+            if e.target in inputs and uses[graph.outputs[e.output]] == 1
         }
 
     # --- results ----------------------------------------------------------------------------------
@@ -230,12 +230,18 @@ class _Interface:
             return ResultSpec(expression=text)
         return ResultSpec(expression=self.expression(r.source), views=views, detached=bool(steps) and not views)
 
+    def _holder(self, change: GradientChange) -> str:
+        """What the tensor is of the parameters of ``run`` whose gradient changes."""
+        if isinstance(change.target, int):
+            raise EjectError(f"eject: {self.name!r} returns a tensor with a .grad, and an array has none: return that")
+        return self.expression(change.target)
+
     def spec(self) -> ModuleSpec:
         """The interface of the module."""
         traced = self.traced
         results = [self._result(r) for r in traced.results]
-        updates = [(self.sources.index(e.target), e.output) for e in traced.effects_of(EffectKind.DATA) if e.output is not None]
-        gradients = [(self.expression(e.target), e.output) for e in traced.effects_of(EffectKind.GRADIENT)]
+        updates = [(self.sources.index(e.target), e.output) for e in traced.effects]
+        gradients = [(self._holder(c), None if c.grad is None else self._result(c.grad)) for c in traced.gradients]
         return ModuleSpec(
             name=self.name,
             origin=str(Origin.of_code_of(self.function)) or "a function",
@@ -260,25 +266,24 @@ class _Interface:
                 text = accessor.codify("result")
                 results.append((text, text, r.output))
         for e in traced.effects:
-            if e.output is None:
-                continue
-            name = self.expression(e.target)
-            if e.kind is EffectKind.GRADIENT:
-                results.append((f"gradient of {name}", f"gradients[{name!r}]", e.output))
-            else:
-                results.append((f"new value of {name}", self.inputs[self.sources.index(e.target)].name, e.output))
+            text = self.inputs[self.sources.index(e.target)].name
+            results.append((f"new value of {self.expression(e.target)}", text, e.output))
+        for change in traced.gradients:
+            if change.grad is not None and change.grad.output is not None:
+                name = self._holder(change)
+                results.append((f"gradient of {name}", f"gradients[{name!r}]", change.grad.output))
         return results
 
     def meta(self, writers: Sequence[str]) -> dict[str, Any]:
         """What `load_ejected` must know besides the module's text."""
         traced = self.traced
         changed = [s for s, i in zip(self.sources, self.inputs, strict=True) if i.changed]
-        replaced = [e.target for e in traced.effects_of(EffectKind.DATA) if e.replaced]
+        replaced = [e.target for e in traced.effects if e.replaced]
         gradients = {}
-        for e in traced.effects_of(EffectKind.GRADIENT):
-            target = e.target
+        for change in traced.gradients:
+            name, target = self._holder(change), cast(InputSource, change.target)
             is_argument = target.kind is SourceKind.ARGUMENT
-            gradients[self.expression(target)] = target.key if is_argument else self.expression(target)
+            gradients[name] = target.key if is_argument else name
         return {
             "name": self.name,
             "writers": {name: writers[k] for name, _, k in self.compared()},

@@ -28,7 +28,7 @@ from jitgrad.jit.decided import DecidedOtherwise, Outcomes
 from jitgrad.jit.fast_call import FastCall, FastCallWriter
 from jitgrad.jit.input_steps import CallState, PrepareArrays
 from jitgrad.jit.signature import Call
-from jitgrad.jit.trace_result import EffectKind, TraceResult
+from jitgrad.jit.trace_result import TraceResult
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import ProgramOp, compile_graph
 
@@ -109,7 +109,7 @@ class Executable:
         """
         if any(REGISTRY.get(node.op.name) is not node.op for node in self.traced.graph.nodes if node.op.kind is Kind.OPAQUE):
             return ()
-        return locks_of([e.target.key for e in self.traced.effects if e.target.kind is SourceKind.TENSOR])
+        return locks_of([source.key for source in self.traced.changed() if source.kind is SourceKind.TENSOR])
 
     def _donated(self, positions: Sequence[int]) -> tuple[int, ...]:
         """The ``positions`` without arguments that the function returns unchanged."""
@@ -122,7 +122,7 @@ class Executable:
                 f"{flow.format('memory_budget=')} what a later backward() needs outlives the call, and no budget limits it. "
                 f"{inside}, call it under jg.no_grad(), or drop memory_budget=."
             )
-        sources = [r.source for r in self.traced.results if r.source is not None]
+        sources = [r.source for r in self.traced.made_by_calls if r.source is not None]
         returned = {s.key for s in sources if s.kind is SourceKind.ARGUMENT}
         return tuple(k for k in positions if k not in returned)
 
@@ -148,23 +148,23 @@ class Executable:
         uses = Counter(graph.outputs)
         return {
             e.output: inputs[e.target]
-            for e in self.traced.effects_of(EffectKind.DATA)
-            if e.output is not None and not e.replaced and e.target in inputs and uses[graph.outputs[e.output]] == 1
+            for e in self.traced.effects
+            if not e.replaced and e.target in inputs and uses[graph.outputs[e.output]] == 1
         }
 
     def _state_on_host(self) -> tuple[int, ...]:
         """Outputs that are new data of outside tensors on the host."""
-        on_host = [e for e in self.traced.effects_of(EffectKind.DATA) if _is_tensor_on_host(e.target)]
-        return tuple([e.output for e in on_host if e.output is not None])
+        on_host = [e for e in self.traced.effects if _is_tensor_on_host(e.target)]
+        return tuple([e.output for e in on_host])
 
     def _written_back(self) -> dict[int, int]:
         """Outputs that are new data of outside tensors on a device, but not in their memory; the inputs that these are."""
         inputs = {source: k for k, source in enumerate(self.traced.sources)}
         found = {}
-        for e in self.traced.effects_of(EffectKind.DATA):
+        for e in self.traced.effects:
             on_device = e.target.kind is SourceKind.TENSOR and isinstance(e.target.key._data, DeviceArray)
             k = inputs.get(e.target, -1)
-            if e.output is None or e.history or e.replaced or not on_device or k not in self.program.read:
+            if e.history or e.replaced or not on_device or k not in self.program.read:
                 continue  # others may have gaps
             place = self.program.plan.outputs[e.output]
             same = place.aval.shape == e.target.key.shape and place.aval.dtype == e.target.key.dtype

@@ -17,7 +17,7 @@ from jitgrad.jit.isolate import find_wrong_kernels
 from jitgrad.jit.mismatch_report import warn_of_mismatch
 from jitgrad.jit.output_views import ResultView
 from jitgrad.jit.rounding_judge import find_mismatches
-from jitgrad.jit.trace_result import EffectKind, TraceResult
+from jitgrad.jit.trace_result import TraceResult
 
 
 def check_first_call(
@@ -62,7 +62,7 @@ def check_first_call(
 
 def _both(executable: Executable, operands: Sequence[Any], call_eagerly: Callable[[], Any]) -> tuple[list[Any], Any]:
     """(the known outputs of the program, the result of the eager call)."""
-    if executable.traced.effects:  # a program that fails must do so before eager changes the state
+    if executable.traced.changes_state:  # a program that fails must do so before eager changes the state
         fused = _known_outputs(executable, operands)
         return fused, call_eagerly()
     result = call_eagerly()  # kernels may still be compiling
@@ -110,7 +110,7 @@ def named_outputs(executable: Executable, result: Any, leaves: Sequence[Any]) ->
     """
     traced, hidden = executable.traced, executable.traced.hidden()
     named: dict[int, tuple[str, np.ndarray]] = {}
-    for spec, (name, x) in zip(traced.results, traced.observed(result), strict=True):
+    for spec, (name, x) in zip(traced.made_by_calls, traced.observed(result, leaves), strict=True):
         if spec.output is not None:
             named.setdefault(spec.output, (name, np.asarray(_data(x))))
         elif spec.base in hidden and spec.view is not None:
@@ -118,12 +118,6 @@ def named_outputs(executable: Executable, result: Any, leaves: Sequence[Any]) ->
             _, part = named.setdefault(spec.base, (name, np.zeros(aval.shape, aval.dtype)))
             spec.view.write(part, _data(x))
     for effect in traced.effects:
-        if effect.output is None:
-            continue
         target = effect.target.resolve(leaves)
-        if effect.kind is EffectKind.GRADIENT:
-            name, value = f"gradient of {traced.describe(effect.target)}", target._grad
-        else:
-            name, value = f"new value of {traced.describe(effect.target)}", target
-        named[effect.output] = (name, np.asarray(_data(value)).copy())
+        named[effect.output] = (f"new value of {traced.describe(effect.target)}", np.asarray(_data(target)).copy())
     return named

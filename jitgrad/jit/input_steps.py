@@ -99,7 +99,7 @@ class CheckShared:
     def write(self, w: FastCallWriter) -> None:
         for k, tensor in self.traced.shared:
             w.miss_if(f"{w.leaves[k]} is not {w.constant('T', tensor)}")
-        if self.traced.effects and (outside := frozenset(self.traced.outside())):
+        if self.traced.changes_state and (outside := frozenset(self.traced.outside())):
             taken = {k for k, _ in self.traced.shared}
             tensors = [k for k, x in enumerate(w.call.leaves) if type(x) is Tensor and x._requires_grad and k not in taken]
             # CheckOverlap finds those without gradients
@@ -274,7 +274,7 @@ class CheckOverlap:
         sizes = [v.aval.nbytes for v in self.traced.graph.inputs]
         written = [k for k in self.traced.written if k not in w.on_host]
         arrays = [k for k in range(len(sources)) if k not in w.numbers and k not in w.on_host]
-        arguments = [k for k in arrays if sources[k].kind is SourceKind.ARGUMENT]
+        arguments = [k for k in arrays if sources[k].kind in (SourceKind.ARGUMENT, SourceKind.GRADIENT)]
         pairs = [(k, j) for k in written for j in arrays if j != k and (j in arguments or k in arguments)]
         if len(pairs) <= FEW:
             overlaps = [f"-{sizes[j]} < {w.pointers[j]} - {w.pointers[k]} < {sizes[k]}" for k, j in pairs]

@@ -243,7 +243,7 @@ class SourceViews:
         if (x._requires_grad and not (has_history or is_leaf(x))) or _copies_in_eager(tensor, steps):
             return None
         is_argument = source.kind is SourceKind.ARGUMENT
-        shared = source.key not in self._copied if is_argument else source.kind is SourceKind.TENSOR
+        shared = source.key not in self._copied if is_argument else source.kind in (SourceKind.TENSOR, SourceKind.GRADIENT)
         return self._through_reshapes(source, views, steps, x, has_history) if shared else None
 
     def _through_reshapes(

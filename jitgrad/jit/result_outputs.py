@@ -9,6 +9,7 @@ import numpy as np
 import optree
 
 from jitgrad.autograd.broken_history import awaiting_gradient, reaches
+from jitgrad.compiler.input_source import InputSource
 from jitgrad.compiler.runtime_number import RuntimeNumber
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.errors import UnguardableError
@@ -19,7 +20,7 @@ from jitgrad.guards.writes import RepeatedStore
 from jitgrad.jit.output_views import SharedMemory, SourceViews, flows, freed_history, is_leaf, shared_memory
 from jitgrad.jit.records import is_record
 from jitgrad.jit.result_check import ResultParts
-from jitgrad.jit.trace_result import Result
+from jitgrad.jit.trace_result import GradientChange, Result
 from jitgrad.ops.movement import BROADCAST_TO
 
 
@@ -38,6 +39,7 @@ class ResultOutputs:
         self._trace = trace
         self._parts = parts
         self._source_views = SourceViews(trace, copied)
+        self._gradients: list[tuple[InputSource | int, Tensor | None]] = []
         self._positions: dict[int, int] = {}  # of tensors among the outputs, by id
         self._shared: dict[int, SharedMemory] = {}  # the results that share memory with another, by id
         self._views: dict[int, Result] = {}  # of tensors that are views, by id: one that is returned twice is one object
@@ -50,8 +52,8 @@ class ResultOutputs:
         leaves, treedef = self._parts.flatten(result)
         _check_new_leaves(self._trace, leaves)
         _check_hooks(self._trace, leaves)
-        gradients = [grad for _, grad in self._trace.grads.values()]
-        self._shared = shared_memory(self._trace, [*leaves, *gradients])
+        self._gradients = _gradients_of(self._trace, leaves)
+        self._shared = shared_memory(self._trace, [*leaves, *[grad for _, grad in self._gradients]])
         numbers = _numbers(self._trace, stores, len(leaves))
         pairs = enumerate(leaves)
         return tuple([self._number(x) if k in numbers or type(x) is RuntimeNumber else self._leaf(x) for k, x in pairs]), treedef
@@ -117,9 +119,31 @@ class ResultOutputs:
             self.starts[len(self.outputs) - 1] = edge
         return len(self.outputs) - 1
 
-    def gradient(self, x: Tensor) -> int:
-        """The output that becomes the gradient ``x`` of a leaf: that of a result if ``x`` is one, else without history."""
-        return self._positions[id(x)] if id(x) in self._positions else self._add(x, self._trace.current(x))
+    def gradients(self) -> tuple[GradientChange, ...]:
+        """The changes of the gradients of tensors that exist before the call, and of results; call it last."""
+        return tuple([GradientChange(target, None if grad is None else self._gradient(grad)) for target, grad in self._gradients])
+
+    def _gradient(self, x: Tensor) -> Result:
+        """For the gradient ``x`` of a tensor, which has no history here unless it is a result."""
+        if not flows(x) or id(x) in self._views:
+            return self._leaf(x)
+        return Result(output=self._positions[id(x)] if id(x) in self._positions else self._add(x, self._trace.current(x)))
+
+
+def _gradients_of(trace: Trace, leaves: Sequence[Any]) -> list[tuple[InputSource | int, Tensor | None]]:
+    """The tensors whose gradients the function has changed, by their sources or their numbers among ``leaves``."""
+    changed = list[tuple[InputSource | int, Tensor | None]]()
+    for tensor, grad in trace.grads.values():
+        before = trace.grads_read.get(id(tensor))
+        if before is None or grad is not before[1]:
+            changed.append((trace.source_of(tensor), grad))
+    seen = set[int]()
+    for k, x in enumerate(leaves):
+        if isinstance(x, Tensor) and type(x._data) is Value and id(x) not in trace.lifted and id(x) not in seen:
+            seen.add(id(x))
+            if x._grad is not None:
+                changed.append((k, x._grad))
+    return changed
 
 
 def _check_new_leaves(trace: Trace, leaves: Sequence[Any]) -> None:

@@ -18,9 +18,9 @@ from jitgrad.core.device_array import copy_elements
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import POOL, SMALL
-from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
+from jitgrad.jit.fast_call import FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.input_steps import CallState
-from jitgrad.jit.trace_result import EffectKind, TraceResult
+from jitgrad.jit.trace_result import TraceResult
 from jitgrad.ops.inplace import assign
 from jitgrad.runtime.executor import thread_pool
 from jitgrad.runtime.executor.fastcall import data_address
@@ -38,12 +38,12 @@ class KeepForCheckpoint:
     def run(self, call: CallState) -> None:
         log = current_interpreter.other()
         if isinstance(log, WriteLog):
-            for target in [e.target.resolve(call.leaves) for e in self.traced.effects_of(EffectKind.DATA)]:
+            for target in [e.target.resolve(call.leaves) for e in self.traced.effects]:
                 if isinstance(target, Tensor):
                     log.keep(target)
 
     def write(self, w: FastCallWriter) -> None:
-        if self.traced.effects_of(EffectKind.DATA):
+        if self.traced.effects:
             w.names["other_interpreter"] = current_interpreter.other
             w.miss_if("other_interpreter() is not None")
 
@@ -173,8 +173,7 @@ class WriteData:
     origin: Origin
 
     def run(self, call: CallState) -> None:
-        for effect in self.traced.effects_of(EffectKind.DATA):
-            assert effect.output is not None
+        for effect in self.traced.effects:
             target, new = effect.target.resolve(call.leaves), call.outputs[effect.output]
             if effect.history:
                 with enable_grad():
@@ -191,8 +190,8 @@ class WriteData:
 
     def write(self, w: FastCallWriter) -> None:
         tensors, others = [], []
-        for effect in self.traced.effects_of(EffectKind.DATA):
-            if effect.output is None or effect.history:
+        for effect in self.traced.effects:
+            if effect.history:
                 raise NotSupportedError
             if effect.replaced:
                 w.names["replace"] = current_interpreter.eager.replace
@@ -213,31 +212,3 @@ class WriteData:
             # a version is only of interest to those who have asked for the tensor's storage
             origin = w.constant("W", self.origin)
             w.line(f"if (m := t._memory) is not None: m.version += 1; m.changed_place = {origin}", 2)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class SetGradients:
-    """Tensors whose gradients the function changes get the new ones, which may be results as well, or None."""
-
-    traced: TraceResult
-
-    def run(self, call: CallState) -> None:
-        for effect in self.traced.effects_of(EffectKind.GRADIENT):
-            k, grad = effect.output, None
-            if k is not None:
-                grad = call.tensors[k] = call.tensors.get(k, Tensor(call.outputs[k]))
-            effect.target.resolve(call.leaves)._grad = grad
-
-    def write(self, w: FastCallWriter) -> None:
-        effects = self.traced.effects_of(EffectKind.GRADIENT)
-        cleared = [e for e in effects if e.output is None and e.target.kind is SourceKind.TENSOR]
-        if len(cleared) > FEW:
-            w.line(f"for t in {w.constant('L', tuple(e.target.key for e in cleared))}: t._grad = None")
-            effects = [e for e in effects if e not in cleared]
-        for effect in effects:
-            k, target = effect.output, w.object_text(effect.target)
-            if k is None or k in w.tensors:
-                w.line(f"{target}._grad = {'None' if k is None else w.tensors[k]}")
-            else:
-                w.tensors[k] = f"g{k}"
-                w.line(f"g{k} = {target}._grad = {w.new_tensor(k)}")

@@ -39,7 +39,7 @@ class Snapshot:
 
     def __init__(self, traced: TraceResult, leaves: Sequence[Any]) -> None:
         self._places = [store.saved() for store in traced.stores]
-        targets = [effect.target.resolve(leaves) for effect in traced.effects]
+        targets = [source.resolve(leaves) for source in traced.changed()]
         distinct = {id(x): x for x in targets}
         self._tensors = [_save(x) for x in distinct.values() if isinstance(x, Tensor)]
         self._arrays = [(x, x.copy()) for x in distinct.values() if isinstance(x, np.ndarray)]

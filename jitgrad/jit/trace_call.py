@@ -31,7 +31,7 @@ from jitgrad.jit.result_check import ResultParts
 from jitgrad.jit.result_outputs import ResultOutputs
 from jitgrad.jit.shape_struct import has_no_data
 from jitgrad.jit.signature import Call, Static
-from jitgrad.jit.trace_result import Decided, Effect, EffectKind, TraceResult, describe_source
+from jitgrad.jit.trace_result import Decided, Effect, GradientChange, TraceResult, describe_source
 from jitgrad.ops.random import default_generator
 
 
@@ -182,8 +182,9 @@ def _finish(
     outputs = ResultOutputs(trace, parts, copied)
     results, treedef = outputs.results_of(result, stores)
     effects = _effects(trace, tensors, outputs)
-    _check_leaves(effects, call, trace.name)
-    changed = {e.target for e in effects if e.kind is EffectKind.DATA}
+    gradients = outputs.gradients()
+    _check_leaves(gradients, call, trace.name)
+    changed = {e.target for e in effects}
     decided = tuple([Decided(outputs.new_data(d.value, None), d.contents, str(d)) for d in trace.decisions])
     _check_reachable(trace, environment)
     return TraceResult(
@@ -199,7 +200,7 @@ def _finish(
         contiguous=tuple(k for k, v in enumerate(trace.inputs) if v in trace.reshapes.contiguous),
         guard=environment.guard([s.key for s in trace.sources if s.kind is SourceKind.ARRAY]),
         orders=tuple(trace.orders.answers.items()),
-        grads_present=tuple((trace.lifted[key][1], present) for key, (_, present) in trace.grads_read.items()),
+        grads_present=tuple((trace.source_of(t), grad is not None) for t, grad in trace.grads_read.values()),
         alive=tuple(trace.alive),
         names=(names := {id(t): path for path, t in environment.tensors().items()}),
         made=parts.made.complete(),
@@ -207,6 +208,8 @@ def _finish(
         changes_python=environment.changes_more(),
         python_effects=tuple(environment.effects()),
         place=place_of(trace, call.leaves, partial(describe_source, names, call.name)),
+        gradients=gradients,
+        detached=tuple([trace.source_of(t) for t in trace.flags.detached]),
         decided=decided,
     )
 
@@ -230,38 +233,30 @@ def _with_slices(trace: Trace, environment: Environment, outputs: tuple[Atom, ..
 
 
 def _effects(trace: Trace, tensors: dict[int, Tensor], outputs: ResultOutputs) -> tuple[Effect, ...]:
-    """In-place changes and gradients, which are further ``outputs``; a call makes these changes after its program succeeded."""
+    """In-place changes, which are further ``outputs``; a call makes these changes after its program succeeded."""
 
     def write(tensor: Tensor, source: InputSource, value: Value) -> Effect:
         edge = trace.moved.get(id(tensor))
         k = outputs.new_data(value if edge is None else trace.flowing(value, edge), edge)
-        return Effect(EffectKind.DATA, source, k, id(tensor) in trace.moved, id(tensor) in trace.replaced)
+        return Effect(source, k, id(tensor) in trace.moved, id(tensor) in trace.replaced)
 
     effects = [write(t, trace.source_of(t), value) for t, value in trace.written.values()]
-    for tensor in tensors.values():
+    read = [grad for _, grad in trace.grads_read.values() if grad is not None]
+    for tensor in (*tensors.values(), *read):
         _, source, value = trace.lifted[id(tensor)]
         if tensor._data is not value:
             effects.append(write(tensor, source, tensor._data))
-    pairs = zip(trace.sources, trace.inputs, strict=True)
-    before = {source.key: value for source, value in pairs if source.kind is SourceKind.GRADIENT}
-    for tensor, grad in trace.grads.values():
-        source = trace.lifted[id(tensor)][1]
-        if grad is None:
-            if trace.grads_read.get(id(tensor), (None, True))[1]:
-                effects.append(Effect(EffectKind.GRADIENT, source, None))
-            continue
-        if before.get(source) is not trace.current(grad):
-            effects.append(Effect(EffectKind.GRADIENT, source, outputs.gradient(grad)))
     return tuple(effects)
 
 
-def _check_leaves(effects: tuple[Effect, ...], call: Call, name: str) -> None:
+def _check_leaves(gradients: tuple[GradientChange, ...], call: Call, name: str) -> None:
     """No gradient of an argument with a history may be set: it would have to flow on."""
-    for effect in effects:
-        x = call.leaves[effect.target.key] if effect.target.kind is SourceKind.ARGUMENT else None
-        if effect.kind is EffectKind.GRADIENT and isinstance(x, Tensor) and x.grad_fn is not None:
+    for change in gradients:
+        target = change.target
+        x = call.leaves[target.key] if isinstance(target, InputSource) and target.kind is SourceKind.ARGUMENT else None
+        if isinstance(target, InputSource) and isinstance(x, Tensor) and x.grad_fn is not None:
             raise UnguardableError(
-                f"@jit function {name!r} calls backward(), which reaches {call.name(effect.target.key)} {x.aval}, and that was "
+                f"@jit function {name!r} calls backward(), which reaches {call.name(target.key)} {x.aval}, and that was "
                 "computed from other tensors: return the loss and call backward() outside, or pass x.detach()."
             )
 

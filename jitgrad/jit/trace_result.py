@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 import optree
@@ -21,24 +20,16 @@ from jitgrad.jit.made_objects import MadeObjects
 from jitgrad.jit.output_views import Reshaped, ResultView
 
 
-class EffectKind(Enum):
-    """What of its target an `Effect` changes."""
-
-    DATA = "the data of a tensor or an array"
-    GRADIENT = "the .grad of a tensor"
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Effect:
-    """A change of outside state: ``target``'s data or gradient becomes ``output`` (or None).
+    """A change of outside state: the data of ``target``, a tensor or an array, becomes ``output``.
 
     ``history``: the target takes over the history of the output, or loses its own if that has none.
     ``replaced``: the target gets the memory of the output, and others who share its memory do not.
     """
 
-    kind: EffectKind
     target: InputSource
-    output: int | None
+    output: int
     history: bool = False
     replaced: bool = False
 
@@ -61,6 +52,17 @@ class Result:
     value: Any = None
     copied: int | None = None  # the position of the copy of ``value`` that each call makes
     number: bool = False  # the output becomes a Python number
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class GradientChange:
+    """The .grad of ``target`` becomes what ``grad`` says, or None.
+
+    ``target``: where a tensor comes from that exists before the call, or the number of a result.
+    """
+
+    target: InputSource | int
+    grad: Result | None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -101,6 +103,8 @@ class TraceResult:
         stores: the changes of Python state that a compiled call makes.
         changes_python: running the function changes Python state in other ways.
         python_effects: the places of these changes that the function does not read.
+        gradients: the changes of .grad, which are the last, in this order.
+        detached: arguments that lose their history.
         place: the device that it runs on.
         decided: the values that Python code asked for, in this order.
         argument_names: the flat arguments of the call, for messages.
@@ -126,6 +130,8 @@ class TraceResult:
     changes_python: bool
     python_effects: tuple[str, ...]
     place: TracePlace
+    gradients: tuple[GradientChange, ...] = ()
+    detached: tuple[InputSource, ...] = ()
     decided: tuple[Decided, ...] = ()
     argument_names: tuple[str, ...] = ()
     shared: tuple[tuple[int, Tensor], ...] = ()
@@ -150,18 +156,39 @@ class TraceResult:
                 raise
             return list(leaves)
 
-    def observed(self, result: Any) -> list[tuple[str, Any]]:
-        """The leaves of ``results`` after an eager run that returned ``result``, with their names."""
+    @property
+    def made_by_calls(self) -> list[Result]:
+        """The leaves of the function's result and of what it stores, and then the gradients that it sets."""
+        return [*self.results, *[change.grad for change in self.gradients if change.grad is not None]]
+
+    @property
+    def changes_state(self) -> bool:
+        """Whether a call changes tensors or arrays that exist before it."""
+        return bool(self.effects or self.gradients or self.detached)
+
+    def changed(self) -> list[InputSource]:
+        """Where the tensors and arrays come from that a call changes."""
+        sources = [change.target for change in self.gradients if isinstance(change.target, InputSource)]
+        return [*[effect.target for effect in self.effects], *sources, *self.detached]
+
+    def observed(self, result: Any, arguments: Sequence[Any]) -> list[tuple[str, Any]]:
+        """What `made_by_calls` lists after an eager run on ``arguments`` that returned ``result``, with names."""
         leaves = [(f"result {k}", x) for k, x in enumerate(self.result_leaves(result))]
         for store in self.stores:
             name = f"what {store.path} holds"
             leaves += [(name, x) for x in optree.tree_leaves(store.present(), none_is_leaf=True)]
-        return leaves
+        gradients = []
+        for change in self.gradients:
+            if change.grad is not None:
+                target = change.target
+                holder = leaves[target][1] if isinstance(target, int) else target.resolve(arguments)
+                gradients.append((f"gradient of {self.describe_holder(target)}", holder._grad))
+        return leaves + gradients
 
     def hidden(self) -> dict[int, list[ResultView]]:
         """The outputs that are no results, but whose views are; of these their elements are known outside of the call."""
-        outputs, found = {r.output for r in self.results}, dict[int, list[ResultView]]()
-        for r in self.results:
+        outputs, found = {r.output for r in self.made_by_calls}, dict[int, list[ResultView]]()
+        for r in self.made_by_calls:
             if r.base is not None and r.view is not None and r.base not in outputs:
                 found.setdefault(r.base, []).append(r.view)
         return found
@@ -169,6 +196,10 @@ class TraceResult:
     def describe(self, source: InputSource) -> str:
         """The object at ``source`` in words, for messages."""
         return describe_source(self.names, self.argument_names.__getitem__, source)
+
+    def describe_holder(self, target: InputSource | int) -> str:
+        """The tensor in words whose gradient changes."""
+        return f"result {target}" if isinstance(target, int) else self.describe(target)
 
     def positions_of(self, arguments: Collection[int]) -> list[int]:
         """Positions of the inputs that are these flat arguments."""
@@ -183,13 +214,10 @@ class TraceResult:
 
         Where the function changes nothing, two inputs for one tensor do no harm.
         """
-        if not self.effects:
+        if not self.changes_state:
             return frozenset()
         outside, known = self.outside(), {k for k, _ in self.shared}
         return frozenset(k for k, x in enumerate(leaves) if id(x) in outside and k not in known)
-
-    def effects_of(self, kind: EffectKind) -> list[Effect]:
-        return [e for e in self.effects if e.kind is kind]
 
 
 def describe_source(names: Mapping[int, str], argument_name: Callable[[int], str], source: InputSource) -> str:

@@ -12,7 +12,7 @@ from jitgrad.core.errors import ReadOnlyError
 from jitgrad.core.origin import Origin
 from jitgrad.jit.fast_call import FEW, FastCallWriter, listed
 from jitgrad.jit.input_steps import CallState, array_of
-from jitgrad.jit.trace_result import Effect, EffectKind, TraceResult
+from jitgrad.jit.trace_result import Effect, TraceResult
 from jitgrad.runtime.executor.fastcall import all_writeable
 
 
@@ -38,7 +38,7 @@ class CheckWritable:
 
     def _changes(self) -> list[Effect]:
         """The effects that write to memory; data that was assigned brings its own."""
-        return [e for e in self.traced.effects_of(EffectKind.DATA) if not e.replaced]
+        return [e for e in self.traced.effects if not e.replaced]
 
     def write(self, w: FastCallWriter) -> None:
         targets = [effect.target for effect in self._changes()]

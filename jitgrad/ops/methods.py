@@ -167,8 +167,8 @@ def _detach_(self: Tensor) -> Tensor:
         return self.requires_grad_(False)
     if self._view is not None:
         raise AutogradError(f"detach_ of {self.aval}, a view with history: use .detach(), a new tensor without it")
-    if current_interpreter.get().tracing:
-        self._data = detached(self)._data
+    if (flags := current_interpreter.get().flags) is not None:
+        flags.before_detaching(self)
     self.grad_fn = None
     self._requires_grad = False
     return self
@@ -235,9 +235,13 @@ def _to(
 
 
 def _zero_grad(self: Tensor, set_to_none: bool = True) -> None:
-    """Drop the gradient; with ``set_to_none=False`` replace it by zeros."""
-    grad = self.grad
-    self.grad = None if set_to_none or grad is None else creation.zeros_like(grad)
+    """Drop the gradient; with ``set_to_none=False`` fill it with zeros, in place unless it has a history."""
+    if set_to_none:
+        self.grad = None  # whatever it is: a trace that does not look needs no check
+    elif (grad := self.grad) is not None and not grad._requires_grad:
+        zero_(grad)
+    elif grad is not None:
+        self.grad = creation.zeros_like(grad)
 
 
 def _part(part_of: Callable[[Any], Tensor], doc: str) -> property:

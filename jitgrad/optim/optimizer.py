@@ -234,10 +234,7 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set ``.grad`` of all parameters to None, or those that are not None to zeros."""
         for p in self.params:
-            if set_to_none:
-                p.grad = None
-            elif (g := p.grad) is not None:
-                p.grad = zeros_like(g)
+            p.zero_grad(set_to_none)
 
     # --- state ------------------------------------------------------------------------------------
 
