@@ -198,6 +198,7 @@ class _Run:
         self.compiled: Executable = function.find_executable(self.call)
         traced = self.compiled.traced
         self.snapshot = Snapshot(traced, self.call.leaves)
+        self.targets = self.compiled.targets(self.call.leaves)
         self.leaves = [traced.sources[k].resolve(self.call.leaves) for k in traced.wants_grad]
         self.backward = has_backward(self.compiled)
         self.inputs = program_inputs(self.compiled, self.call.leaves)
@@ -287,7 +288,7 @@ class _Run:
     def observe(self, ran: tuple[Any, list[Tensor | None]]) -> Named:
         """Copies of all results, gradients and new states of a run, with their names; the state is restored after it."""
         result, grads = ran
-        observed: Named = dict(named_outputs(self.compiled, result, self.call.leaves))
+        observed: Named = dict(named_outputs(self.compiled, result, self.call.leaves, self.targets))
         for k, g in zip(self.compiled.traced.wants_grad, grads, strict=False):
             if g is not None:
                 name = f"gradient to {self.compiled.traced.describe(self.compiled.traced.sources[k])}"

@@ -21,6 +21,7 @@ from jitgrad.jit.input_steps import (
     CheckOrders,
     CheckOverlap,
     CheckShared,
+    OrderChanged,
     PrepareArrays,
     ReadInputs,
 )
@@ -111,6 +112,7 @@ def plan_call(
             CheckOverlap(traced, origin),
             CheckContiguous(traced, origin),
             KeepForCheckpoint(traced),
+            OrderChanged(prepare.overwritten),
         ),
         execution=(prepare, RunProgram(program)),
         decided=(decided := CheckDecided(traced)),

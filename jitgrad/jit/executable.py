@@ -243,6 +243,10 @@ class Executable:
         interpret(self.plan.reads, call)
         return call.inputs
 
+    def targets(self, leaves: Sequence[Any]) -> list[Any]:
+        """The tensors and arrays whose data this call changes; a gradient may have another object after it."""
+        return [effect.target.resolve(leaves) for effect in self.traced.effects]
+
     def operands_before(self, leaves: Sequence[Any]) -> list[Any]:
         """`operands`, with copies of those that a call may change."""
         operands = self.operands(leaves)

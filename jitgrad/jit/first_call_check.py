@@ -33,12 +33,12 @@ def check_first_call(
     """
     if executable.target.name == "cuda":
         return check_on_host(executable, lambda: eager(*args, **kwargs), leaves)
-    operands = executable.operands_before(leaves)
+    operands, targets = executable.operands_before(leaves), executable.targets(leaves)
     fused, result = _both(executable, operands, lambda: eager(*args, **kwargs))
     executable.agreed = executable.plan.decided.agrees(fused)
     if not executable.agreed:  # rounding decides: the results are those of another branch
         return as_later_calls(executable.traced, result), ()
-    expected = named_outputs(executable, result, leaves)
+    expected = named_outputs(executable, result, leaves, targets)
     inputs = [_data(x) for x in operands]
 
     def rerun(arrays: Sequence[Any]) -> Sequence[np.ndarray]:
@@ -103,8 +103,10 @@ def shown_part(array: np.ndarray[Any, Any], views: Sequence[ResultView]) -> np.n
     return part
 
 
-def named_outputs(executable: Executable, result: Any, leaves: Sequence[Any]) -> dict[int, tuple[str, np.ndarray]]:
-    """The name and the eager value of each output of the program, after an eager run.
+def named_outputs(
+    executable: Executable, result: Any, leaves: Sequence[Any], targets: Sequence[Any]
+) -> dict[int, tuple[str, np.ndarray]]:
+    """The name and the eager value of each output of the program, after an eager run, which has changed ``targets``.
 
     Of outputs that no result is, it is the part that results show, and zeros elsewhere.
     """
@@ -117,7 +119,6 @@ def named_outputs(executable: Executable, result: Any, leaves: Sequence[Any]) ->
             aval = traced.graph.outputs[spec.base].aval
             _, part = named.setdefault(spec.base, (name, np.zeros(aval.shape, aval.dtype)))
             spec.view.write(part, _data(x))
-    for effect in traced.effects:
-        target = effect.target.resolve(leaves)
+    for effect, target in zip(traced.effects, targets, strict=True):
         named[effect.output] = (f"new value of {traced.describe(effect.target)}", np.asarray(_data(target)).copy())
     return named

@@ -324,6 +324,24 @@ class CheckContiguous:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class OrderChanged:
+    """Tensors that the program changes get row-major memory for good, where nobody else has the memory.
+
+    An eager gradient of a transposed weight is in another order. Kernels would get a copy of it in every call.
+    """
+
+    overwritten: tuple[int, ...]
+
+    def run(self, call: CallState) -> None:
+        for x in [call.inputs[k] for k in self.overwritten]:
+            if isinstance(x, Tensor) and not x._data.flags.c_contiguous and is_unique_owner(x):
+                x._data, x._address = contiguous(x._data), 0
+
+    def write(self, w: FastCallWriter) -> None:
+        """A fast call misses where memory is in another order."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class PrepareArrays:
     """The program's arrays: copies of donated ones with another owner, where a fast call misses."""
 

@@ -182,9 +182,7 @@ def _finish(
     outputs = ResultOutputs(trace, parts, copied)
     results, treedef = outputs.results_of(result, stores)
     effects = _effects(trace, tensors, outputs)
-    gradients = outputs.gradients()
-    _check_leaves(gradients, call, trace.name)
-    changed = {e.target for e in effects}
+    gradients = _gradients(outputs, call, trace.name)
     decided = tuple([Decided(outputs.new_data(d.value, None), d.contents, str(d)) for d in trace.decisions])
     _check_reachable(trace, environment)
     return TraceResult(
@@ -196,7 +194,7 @@ def _finish(
         differentiable=tuple(outputs.starts),
         broken=broken_histories(outputs.starts, trace.since),
         wants_grad=tuple(k for k, v in enumerate(trace.inputs) if v in trace.tainted),
-        written=tuple(k for k, source in enumerate(trace.sources) if source in changed),
+        written=tuple(k for k, source in enumerate(trace.sources) if source in {e.target for e in effects}),
         contiguous=tuple(k for k, v in enumerate(trace.inputs) if v in trace.reshapes.contiguous),
         guard=environment.guard([s.key for s in trace.sources if s.kind is SourceKind.ARRAY]),
         orders=tuple(trace.orders.answers.items()),
@@ -249,9 +247,10 @@ def _effects(trace: Trace, tensors: dict[int, Tensor], outputs: ResultOutputs) -
     return tuple(effects)
 
 
-def _check_leaves(gradients: tuple[GradientChange, ...], call: Call, name: str) -> None:
-    """No gradient of an argument with a history may be set: it would have to flow on."""
-    for change in gradients:
+def _gradients(outputs: ResultOutputs, call: Call, name: str) -> tuple[GradientChange, ...]:
+    """The gradients that are set. None of an argument with a history may be: it would have to flow on."""
+    changes = outputs.gradients()
+    for change in changes:
         target = change.target
         x = call.leaves[target.key] if isinstance(target, InputSource) and target.kind is SourceKind.ARGUMENT else None
         if isinstance(target, InputSource) and isinstance(x, Tensor) and x.grad_fn is not None:
@@ -259,6 +258,7 @@ def _check_leaves(gradients: tuple[GradientChange, ...], call: Call, name: str) 
                 f"@jit function {name!r} calls backward(), which reaches {call.name(target.key)} {x.aval}, and that was "
                 "computed from other tensors: return the loss and call backward() outside, or pass x.detach()."
             )
+    return changes
 
 
 def _check_reachable(trace: Trace, environment: Environment) -> None:

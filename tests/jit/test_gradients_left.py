@@ -362,3 +362,21 @@ def test_an_ejected_step_accumulates_in_place(tmp_path: Any) -> None:
     run(w, x, **ejected.state)
     assert w.grad is next(iter(ejected.state.values()))
     assert w.grad.numpy().tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_gradient_in_another_order_is_put_in_order_unless_somebody_holds_it(held: bool) -> None:
+    w, x = leaf(jg, [[1, 2, 3], [4, 5, 6]]), jg.ones((4, 3))
+
+    def f(x: Any) -> None:
+        jg.nn.functional.linear(x, w).sum().backward()
+
+    f(x)
+    assert not w.grad._data.flags.c_contiguous
+    array = w.grad.numpy() if held else None
+    compiled = jg.jit(f)
+    for _ in range(3):
+        compiled(x)
+    assert w.grad.numpy().tolist() == [[16, 16, 16], [16, 16, 16]]
+    assert w.grad._data.flags.c_contiguous != held
+    assert array is None or np.shares_memory(array, w.grad._data)
