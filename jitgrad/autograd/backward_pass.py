@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from jitgrad.autograd.array_masks import MaskedArray, on_array, sum_of_masked
 from jitgrad.autograd.leaf_gradients import accumulate, own, own_array, run_hooks
 from jitgrad.autograd.local_gradients import check_finite, fit, vjp_of
 from jitgrad.autograd.masks import Cotangent, MaskedGradient, settle, total
-from jitgrad.autograd.program_results import check_watched
+from jitgrad.autograd.program_results import edges_op_by_op, results_to_open
 from jitgrad.autograd.reachable import reachable_nodes
 from jitgrad.autograd.rules import gradients_by_rule
 from jitgrad.core.context import adjoint_observer, anomaly_detection, current_interpreter, grad_enabled
@@ -82,6 +82,7 @@ class BackwardPass:
         self.pending: dict[int, dict[int, Passed]] = {}
         self.single: dict[int, Passed] = {}  # on arrays: of nodes with a recipe, which have one result
         self.leaves: dict[int, tuple[Tensor, Passed, Origin]] = {}
+        self.opened: list[Node] = []  # compiled calls of which some results went op by op
         self.sums: set[int] = (
             set()
         )  # the ids of arrays in `pending` and `leaves` that were summed here: nothing else has them
@@ -94,6 +95,8 @@ class BackwardPass:
             self.run_nodes(sent)
         while self.leaves:
             self.finish_leaf()
+        for node in self.opened if not self.retain_graph else ():
+            node.release()
         return self.results
 
     def run_nodes(self, sent: Iterable[Sent]) -> None:
@@ -178,6 +181,8 @@ class BackwardPass:
             if type(passed) is _ndarray:
                 self.sums.discard(id(passed))
             arrived[index] = _wrapped(passed)
+        if node.op.kind is Kind.PROGRAM and (opened := results_to_open(node, arrived, self.wanted_of(node))):
+            return self.step_op_by_op(node, arrived, opened)
         if self.watched or node.hooks is not None or node.retained is not None:
             self.observe(node, arrived)
         if self.toward is not None and id(node) not in self.toward:
@@ -218,6 +223,18 @@ class BackwardPass:
             node.release()
         return sent
 
+    def step_op_by_op(self, node: Node, arrived: Mapping[int, Cotangent], opened: Collection[int]) -> list[Sent]:
+        """`step` of the results ``opened`` of a compiled call into its ops; those of others wait for what comes from there."""
+        start = next_sequence()
+        gradients = {k: arrived[k] for k in opened}
+        self.observe(node, gradients)
+        edges = edges_op_by_op(node, gradients, self.wanted_of(node))
+        if self.toward is not None:
+            self.toward.update([id(inner) for inner in reachable_nodes(edges.values(), start)])
+        self.opened.append(node)
+        waiting: list[Sent] = [((node, k), g) for k, g in arrived.items() if k not in gradients]
+        return waiting + [(edges[k], g) for k, g in gradients.items()]
+
     def flows(self, edge: Edge) -> bool:
         """Whether the gradient along ``edge`` is needed."""
         if edge is None or self.keys is None or self.toward is None:
@@ -226,7 +243,7 @@ class BackwardPass:
             return True
         if not isinstance(edge, tuple):
             return False
-        node = edge[0]  # a compiled call whose other result is a key: `check_watched` decides
+        node = edge[0]  # a compiled call whose other result is a key: `results_to_open` decides
         return id(node) in self.toward or (node.op.kind is Kind.PROGRAM and bool(self.wanted_of(node)))
 
     def wanted_of(self, node: Node) -> list[int]:
@@ -308,8 +325,6 @@ class BackwardPass:
 
     def observe(self, node: Node, arrived: dict[int, Cotangent]) -> None:
         """Run hooks on the gradients of ``node``'s results, and keep requested gradients."""
-        if node.op.kind is Kind.PROGRAM:
-            check_watched(node, arrived, self.wanted_of(node))
         if self.observer is not None:
             for index, cotangent in arrived.items():
                 self.observer(node, index, outward(settle(cotangent)))

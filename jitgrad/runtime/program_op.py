@@ -154,8 +154,8 @@ class ProgramOp:
             operands=("inputs",),
             variadic=True,
             multiple=True,
-            attrs=("graph", "residuals"),
-            eager=lambda *arrays, graph, residuals: self.run(arrays, residuals),
+            attrs=("graph", "residuals", "broken"),
+            eager=lambda *arrays, graph, residuals, broken: self.run(arrays, residuals),
             abstract=self._abstract,
             vjp=self.vjp,
             saves=(frozenset(range(len(graph.inputs))),),
@@ -257,7 +257,7 @@ class ProgramOp:
                 _lead_to_hidden_leaf(outs[k])
             return
         kept = self._before_changes(operands) if self.changed else operands
-        node = Node(self.op, kept, {"graph": self.graph, "residuals": residuals}, outs, edges)
+        node = Node(self.op, kept, {"graph": self.graph, "residuals": residuals, "broken": self.broken}, outs, edges)
         for k in self.seeded:
             out = outs[k]
             out.grad_fn, out._out_index, out._requires_grad = node, k, True
@@ -272,11 +272,17 @@ class ProgramOp:
             raise AnomalyError(f"the gradient of @jit function {self.graph.name!r} is not finite: {found[1]}")
 
     def vjp(
-        self, g: Sequence[Tensor | None], _out: Any, *operands: Any, graph: Graph, residuals: list[Any]
+        self,
+        g: Sequence[Tensor | None],
+        _out: Any,
+        *operands: Any,
+        graph: Graph,
+        residuals: list[Any],
+        broken: Mapping[int, AutogradError],
     ) -> list[Any]:
         """Gradients of the inputs: by the backward program, or by a differentiable one if the tape
         is watching."""
-        for output, error in self.broken.items():
+        for output, error in broken.items():
             if g[output] is not None:
                 raise type(error)(*error.args)
         arrived = [(k, gx) for k, output in enumerate(self.seeded) if (gx := g[output]) is not None]

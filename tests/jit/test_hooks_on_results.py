@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.errors import AutogradError, UnguardableError
+from jitgrad.core.errors import GraphFreedError, UnguardableError
 
 
 def leaf() -> Any:
@@ -89,23 +89,112 @@ def both(x: Any, w: Any) -> Any:
     return h, (h * h).sum(), (h.detach() * w).sum()
 
 
-@pytest.mark.parametrize(
-    "watch",
-    [
-        lambda h, loss: (h.retain_grad(), loss.backward()),
-        lambda h, loss: (h.register_hook(lambda g: g * 2), loss.backward()),
-        lambda h, loss: (h.retain_grad(), (loss + h.sum()).backward()),
-        lambda h, loss: jg.autograd.grad(loss + h.sum(), [h]),
-    ],
-    ids=["retain_grad", "hook", "both", "grad"],
-)
-def test_a_gradient_that_would_pass_through_another_result_is_refused(watch: Any) -> None:
+def hooked_result(h: Any, loss: Any) -> list[Any]:
+    seen: list[Any] = []
+    h.register_hook(lambda g: (seen.append(g), g * 2)[1])
+    loss.backward()
+    return seen
+
+
+def kept_graph(h: Any, loss: Any) -> list[Any]:
+    h.retain_grad()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    return [h.grad]
+
+
+WATCHES: dict[str, Any] = {
+    "retain_grad": lambda h, loss: (h.retain_grad(), loss.backward(), h.grad)[2:],
+    "hook": hooked_result,
+    "both": lambda h, loss: (h.retain_grad(), (loss + h.sum()).backward(), h.grad)[2:],
+    "grad": lambda h, loss: jg.autograd.grad(loss + h.sum(), [h]),
+    "grads": lambda h, loss: jg.autograd.grad(loss, [loss, h]),
+    "second order": lambda h, loss: jg.autograd.grad(jg.autograd.grad(loss, [h], create_graph=True)[0].sum(), [h]),
+    "twice": kept_graph,
+}
+
+
+@pytest.mark.parametrize("watch", WATCHES)
+def test_a_gradient_passes_through_another_result(watch: str) -> None:
+    """As for class activation maps: features and scores come from one call."""
     f = jg.jit(both)
-    f(jg.ones(3), leaf())  # is checked, and gives the results of the eager run
-    for _ in range(2):
+    for k in range(3):
+        x = jg.tensor([1.0, k, 2.0])
+        w, v = leaf(), leaf()
+        h, loss, _ = f(x, w)
+        one, expected, _ = both(x, v)
+        found = [g.tolist() for g in WATCHES[watch](h, loss)]
+        assert found == [g.tolist() for g in WATCHES[watch](one, expected)]
+        assert (w.grad is None) == (v.grad is None)
+        assert w.grad is None or w.grad.tolist() == v.grad.tolist()
+
+
+def chain(x: Any, w: Any) -> Any:
+    a = x * w
+    b = a * a + w
+    c = jg.sin(b) * a
+    return a, b, c, c.sum() * w.sum(), b * 3
+
+
+def hooks_of_all(results: Any, _w: Any) -> Any:
+    seen = []
+    for k, r in enumerate(results):
+        r.register_hook(lambda g, k=k: (seen.append((k, g.tolist())), g * (k + 1))[1])
+    (results[3] + results[4].sum() + results[1].sum()).backward()
+    return sorted(seen)
+
+
+def retained_by_all(results: Any, _w: Any) -> Any:
+    for r in results:
+        r.retain_grad()
+    (results[3] + results[4].sum()).backward()
+    return [r.grad.tolist() for r in results]
+
+
+def gradients_by_all(results: Any, w: Any) -> Any:
+    grads = jg.autograd.grad(results[3], [*results, w], allow_unused=True)
+    return [None if g is None else g.tolist() for g in grads]
+
+
+@pytest.mark.parametrize("watch", [hooks_of_all, retained_by_all, gradients_by_all])
+def test_gradients_pass_through_a_chain_of_results(watch: Any) -> None:
+    f = jg.jit(chain)
+    for _ in range(3):
+        found = []
+        for function in (f, chain):
+            w = leaf()
+            found.append((watch(function(jg.tensor([0.3, 0.2, 0.5]), w), w), w.grad is not None and w.grad.tolist()))
+        assert str(found[0]) == str(found[1])
+
+
+def test_it_passes_to_a_leaf_that_the_call_has_changed() -> None:
+    def step(w: Any, x: Any) -> Any:
+        h = w * x
+        loss = (h * h).sum()
+        with jg.no_grad():
+            w.sub_(x)
+        return h, loss
+
+    compiled = jg.jit(step)
+    for _ in range(3):
+        found = []
+        for f in (compiled, step):
+            w = leaf()
+            h, loss = f(w, jg.ones(3))
+            h.retain_grad()
+            loss.backward()
+            found.append([h.grad.tolist(), w.grad.tolist(), w.tolist()])
+        assert found[0] == found[1]
+
+
+def test_backward_through_it_a_second_time_is_an_error() -> None:
+    f = jg.jit(both)
+    for _ in range(3):
         h, loss, _ = f(jg.ones(3), leaf())
-        with pytest.raises(AutogradError, match=r"result 0 f32\[3\] of @jit function 'both'"):
-            watch(h, loss)
+        h.retain_grad()
+        loss.backward()
+        with pytest.raises(GraphFreedError):
+            loss.backward()
 
 
 def test_gradients_past_a_watched_result_pass() -> None:
