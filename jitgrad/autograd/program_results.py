@@ -11,6 +11,7 @@ from typing import Any
 
 from jitgrad.core.context import grad_enabled
 from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import raise_kept
 from jitgrad.core.ir import Graph, Value, evaluate
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import at_origin
@@ -60,9 +61,7 @@ def edges_op_by_op(node: Node, opened: Collection[int], wanted: Collection[int])
 
     Other results that are watched lead to ``node``. Raises what backward from one of ``opened`` raises.
     """
-    for output, error in node.attrs["broken"].items():
-        if output in opened:
-            raise type(error)(*error.args)
+    raise_kept(node.attrs["broken"], opened)
     graph: Graph = node.attrs["graph"]
     operands, _ = node.unpack()
     assert node.edges is not None

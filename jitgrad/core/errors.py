@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Collection, Mapping
 
 from numpy.linalg import LinAlgError as _LinAlgError
 
@@ -193,6 +194,13 @@ def require_function(what: str, f: object) -> None:
     """Raise ArgumentError if ``f``, the function that ``what`` transforms, cannot be called."""
     if not callable(f):
         raise ArgumentError(f"{what}: expected a function, got {shown(f)}")
+
+
+def raise_kept(errors: Mapping[int, Exception], positions: Collection[int]) -> None:
+    """Raise the first of ``errors``, which were kept for later, that is for one of the ``positions``."""
+    for position, error in errors.items():
+        if position in positions:
+            raise type(error)(*error.args)
 
 
 class _Shortened(reprlib.Repr):

@@ -26,7 +26,7 @@ from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.dispatch import apply_op
-from jitgrad.core.errors import AnomalyError, AutogradError, InPlaceError
+from jitgrad.core.errors import AnomalyError, AutogradError, InPlaceError, raise_kept
 from jitgrad.core.fork import cached_property
 from jitgrad.core.ir import Graph, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
@@ -282,9 +282,7 @@ class ProgramOp:
     ) -> list[Any]:
         """Gradients of the inputs: by the backward program, or by a differentiable one if the tape
         is watching."""
-        for output, error in broken.items():
-            if g[output] is not None:
-                raise type(error)(*error.args)
+        raise_kept(broken, [k for k, gx in enumerate(g) if gx is not None])
         arrived = [(k, gx) for k, output in enumerate(self.seeded) if (gx := g[output]) is not None]
         present, seeds = tuple([k for k, _ in arrived]), [gx for _, gx in arrived]
         part = self.gradients_from(present)
