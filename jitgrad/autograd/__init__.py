@@ -10,6 +10,7 @@ from jitgrad.autograd.custom_vjp import custom_vjp
 from jitgrad.autograd.function import Function
 from jitgrad.autograd.functional import hvp, jvp, value_and_grad, vjp
 from jitgrad.autograd.gradcheck import gradcheck, gradgradcheck
+from jitgrad.autograd.leaf_gradients import register_post_accumulate_grad_hook
 from jitgrad.autograd.modes import (
     detect_anomaly,
     enable_grad,
@@ -47,7 +48,7 @@ __all__ = [
     "vjp",
 ]
 
-# Tensor lies below this room, so its two methods that start or prepare a backward pass are attached
-# here.
+# Tensor lies below this room, so its methods that start or prepare a backward pass are attached here.
 Tensor.backward = backward  # type: ignore[attr-defined]
 Tensor.retain_grad = retain_grad  # type: ignore[attr-defined]
+Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.autograd.array_masks import MaskedArray, on_array, sum_of_masked
-from jitgrad.autograd.leaf_gradients import accumulate, own, own_array, run_hooks
+from jitgrad.autograd.leaf_gradients import accumulate, own, own_array, run_hooks, run_post_accumulate_hooks
 from jitgrad.autograd.local_gradients import check_finite, fit, vjp_of
 from jitgrad.autograd.masks import Cotangent, MaskedGradient, settle, total
 from jitgrad.autograd.program_results import edges_op_by_op, results_to_open
@@ -322,6 +322,8 @@ class BackwardPass:
             final = [g]
             del g
             accumulate(leaf, own(final))
+            if leaf._hooks is not None:
+                run_post_accumulate_hooks(leaf)
 
     def observe(self, node: Node, arrived: dict[int, Cotangent]) -> None:
         """Run hooks on the gradients of ``node``'s results, and keep requested gradients."""

@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from jitgrad.core.errors import AutogradError
+from jitgrad.core.errors import AutogradError, GraphFreedError
 from jitgrad.core.tape_node import Edge, Node
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.identity import UPDATED
+
+
+class HistoryNotKept(Node):
+    """The history of a tensor that a compiled call does not keep, for the reason in ``why``: backward from there is an error."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, x: Tensor, why: str) -> None:
+        super().__init__(UPDATED, (x, x), {}, (x,), (None, None))
+        self.why = why
+        self.edges, self.saved = None, ()
+
+    def freed(self) -> GraphFreedError:
+        return GraphFreedError(
+            f"backward through a history that a compiled call does not keep: {self.why}. Compute on with it in that function, "
+            "return it, or set .grad to None there."
+        )
+
 
 Failure = tuple[int, AutogradError]  # of the node with this sequence number
 

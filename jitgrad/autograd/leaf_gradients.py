@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.device_array import DeviceArray
-from jitgrad.core.errors import ShapeError
+from jitgrad.core.errors import AutogradError, ShapeError
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.references import has_owners
-from jitgrad.core.tensor import Tensor
+from jitgrad.core.tensor import HookHandle, Tensor
 from jitgrad.eager import numpy_errors
 from jitgrad.eager.buffer_pool import is_alone_in_block
 from jitgrad.ops.arithmetic import add
@@ -23,9 +24,34 @@ Hook = Callable[[Tensor], Tensor | None]
 _accumulating = fork_safe_lock()
 
 
+class PostAccumulateHook(partial[None]):
+    """A hook of a leaf that is called when its .grad is complete, and not with the gradient."""
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> HookHandle:
+    """Call ``hook(tensor)`` after each backward pass that has added to the .grad of this leaf, as for optimiser steps
+    within backward. Returns a handle whose ``remove()`` removes the hook.
+
+    Raises:
+        AutogradError: the tensor does not require grad, or is the result of an op.
+    """
+    if self.grad_fn is not None or not self._requires_grad:
+        given = "a result of an op" if self.grad_fn is not None else "one that does not require grad"
+        raise AutogradError(f"register_post_accumulate_grad_hook: only leaves have a .grad; this tensor {self.aval} is {given}")
+    return self.register_hook(PostAccumulateHook(hook))
+
+
+def run_post_accumulate_hooks(leaf: Tensor) -> None:
+    for hook in tuple(leaf._hooks or ()):
+        if isinstance(hook, PostAccumulateHook):
+            hook(leaf)
+
+
 def run_hooks(hooks: Sequence[Hook] | None, g: Tensor) -> Tensor:
     """``g`` after all hooks. Raises ShapeError if one changes its shape."""
     for hook in tuple(hooks or ()):
+        if isinstance(hook, PostAccumulateHook):
+            continue
         new = hook(g)
         if new is None:
             continue

@@ -26,6 +26,10 @@ class InputSource:
     kind: SourceKind
     key: Any
 
+    def of_owner(self) -> InputSource:
+        """Where the tensor comes from whose gradient this is; else the same."""
+        return self.key if self.kind is SourceKind.GRADIENT else self
+
     def resolve(self, leaves: Sequence[Any]) -> Any:
         """The object in a call with the flat arguments ``leaves``."""
         if self.kind is SourceKind.ARGUMENT:

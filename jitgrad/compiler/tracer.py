@@ -87,18 +87,18 @@ class Trace:
     def stands_for_number(self, tensor: Tensor) -> bool:
         return type(tensor._data) is Value and tensor._data in self.numbers
 
-    def argument_like(self, position: int, outside: Tensor) -> Tensor:
-        """A Tensor that stands for ``outside``, the flat argument number ``position``.
+    def stand_in(self, source: InputSource, outside: Tensor) -> Tensor:
+        """A Tensor that stands for ``outside``, an argument or a gradient, which comes from ``source``.
 
         If that has a history, so has the result, which may therefore be changed in place: one that
         leads to a leaf of the trace.
         """
-        leaf = self.argument(position, outside.aval, outside._requires_grad)
+        wanted = outside._requires_grad
+        leaf = self._argument_tensor(self.add_input(outside.aval, source, wanted), source, wanted)
         leaf._grad, leaf._hooks = outside._grad, outside._hooks and [*outside._hooks]
         if outside.grad_fn is None or not outside._requires_grad:
             return leaf
-        _, source, value = self.lifted[id(leaf)]
-        computed = self._argument_tensor(value, source, True)
+        computed = self._argument_tensor(leaf._data, source, True)
         computed._grad, computed.grad_fn = outside._grad, Node(UPDATED, (leaf, leaf), {}, (computed,), (leaf, None))
         return computed
 
@@ -306,7 +306,7 @@ class Trace:
         if type(tensor._data) is Value and id(tensor) not in self.lifted:
             return tensor._grad
         before, source = tensor._grad, InputSource(SourceKind.GRADIENT, self.source_of(tensor))
-        result = None if before is None else self._argument_tensor(self.add_input(before.aval, source), source, False)
+        result = None if before is None else self.stand_in(source, before)
         self.grads[id(tensor)] = self.grads_read[id(tensor)] = (tensor, result)
         return result
 

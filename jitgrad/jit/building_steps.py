@@ -55,7 +55,7 @@ class WrapResults:
 
     def _freed(self) -> dict[int, Node]:
         """The outputs from which backward is an error, with the node that raises it, as in eager execution."""
-        return {r.output: r.freed for r in self.traced.results if r.output is not None and r.freed is not None}
+        return {r.output: r.freed for r in self.traced.made_by_calls if r.output is not None and r.freed is not None}
 
     def write(self, w: FastCallWriter) -> None:
         self._write_tensors(w)

@@ -21,10 +21,9 @@ from jitgrad.jit.input_steps import (
     CheckOrders,
     CheckOverlap,
     CheckShared,
-    OrderChanged,
-    PrepareArrays,
     ReadInputs,
 )
+from jitgrad.jit.prepared_arrays import OrderChanged, PrepareArrays
 from jitgrad.jit.result_steps import AttachHistory, KeepForCheckpoint, RunProgram, WriteData
 from jitgrad.jit.trace_result import TraceResult
 from jitgrad.jit.writable_check import CheckWritable

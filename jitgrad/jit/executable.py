@@ -26,7 +26,8 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.jit.call_plan import CallPlan, interpret, plan_call
 from jitgrad.jit.decided import DecidedOtherwise, Outcomes
 from jitgrad.jit.fast_call import FastCall, FastCallWriter
-from jitgrad.jit.input_steps import CallState, PrepareArrays
+from jitgrad.jit.input_steps import CallState
+from jitgrad.jit.prepared_arrays import PrepareArrays
 from jitgrad.jit.signature import Call
 from jitgrad.jit.trace_result import TraceResult
 from jitgrad.runtime.program import Program
@@ -109,7 +110,7 @@ class Executable:
         """
         if any(REGISTRY.get(node.op.name) is not node.op for node in self.traced.graph.nodes if node.op.kind is Kind.OPAQUE):
             return ()
-        return locks_of([source.key for source in self.traced.changed() if source.kind is SourceKind.TENSOR])
+        return locks_of([s.key for s in map(InputSource.of_owner, self.traced.changed()) if s.kind is SourceKind.TENSOR])
 
     def _donated(self, positions: Sequence[int]) -> tuple[int, ...]:
         """The ``positions`` without arguments that the function returns unchanged."""

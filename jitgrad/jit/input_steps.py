@@ -11,23 +11,16 @@ import numpy as np
 
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.core.aval import Aval
-from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import GuardError, UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.storage import is_in_order
 from jitgrad.core.tensor import Donated, Tensor
-from jitgrad.eager.buffer_pool import POOL, address_of
+from jitgrad.eager.buffer_pool import address_of
 from jitgrad.guards.guard import Guard
 from jitgrad.jit.device_addresses import DeviceAddresses
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.memory_overlap import WrittenRanges, overlapping, share_element
 from jitgrad.jit.trace_result import TraceResult
-from jitgrad.runtime.ownership import is_unique_owner
-from jitgrad.runtime.program import Program
-from jitgrad.runtime.program_op import contiguous
-
-# Copying at most so much of the state of a program that takes a second costs it some 2 %.
-COPIED_BYTES_PER_SECOND = 1e8
 
 
 @dataclass(eq=False, slots=True)
@@ -58,27 +51,38 @@ class CheckGuard:
         w.miss_if("guard() is not None")
 
 
+# the condition that a tensor's gradient is not as in the trace: by whether it required grad, or None where there was none
+_CHANGED_GRADIENTS = {
+    None: "{0}._grad is not None",
+    False: "{0}._grad is None or {0}._grad._requires_grad",
+    True: "{0}._grad is None or not {0}._grad._requires_grad",
+}
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class CheckGradients:
-    """Each gradient that the trace read is a tensor, or is None, as it was then."""
+    """Each gradient that the trace read is a tensor, which requires grad or not, or is None, as it was then."""
 
     traced: TraceResult
 
     def run(self, call: CallState) -> str | None:
-        for source, present in self.traced.grads_present:
-            if (source.resolve(call.leaves)._grad is not None) != present:
-                return f"the gradient of {self.traced.describe(source)} {'is gone' if present else 'is there now'}"
+        for source, wanted in self.traced.grads_read:
+            grad = source.resolve(call.leaves)._grad
+            if (grad is None) != (wanted is None):
+                return f"the gradient of {self.traced.describe(source)} is {'gone' if grad is None else 'there now'}"
+            if grad is not None and grad._requires_grad is not wanted:
+                return f"the gradient of {self.traced.describe(source)} has {'no' if wanted else 'a'} history now"
         return None
 
     def write(self, w: FastCallWriter) -> None:
-        checks = self.traced.grads_present
-        absent = [s.key for s, present in checks if s.kind is SourceKind.TENSOR and not present]
-        if len(absent) > FEW:
-            w.miss_if(f"any([t._grad is not None for t in {w.constant('L', tuple(absent))}])")
-        for source, present in checks:
-            # ReadInputs checks the gradients of outside tensors that must be present
-            if source.kind is not SourceKind.TENSOR or (not present and len(absent) <= FEW):
-                w.miss_if(f"{w.object_text(source)}._grad is {'' if present else 'not '}None")
+        for expected, changed in _CHANGED_GRADIENTS.items():
+            sources = [source for source, wanted in self.traced.grads_read if wanted is expected]
+            outside = tuple([source.key for source in sources if source.kind is SourceKind.TENSOR])
+            if len(outside) > FEW:
+                w.miss_if(f"any([{changed.format('t')} for t in {w.constant('L', outside)}])")
+                sources = [source for source in sources if source.kind is not SourceKind.TENSOR]
+            for source in sources:
+                w.miss_if(changed.format(w.object_text(source)))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -178,7 +182,6 @@ class ReadInputs:
         if len(grads) > few:
             avals = w.constant("V", tuple(self.traced.graph.inputs[k].aval for k in grads))
             w.line(f"gs = [t._grad for t in {w.constant('L', tuple(sources[k].key.key for k in grads))}]")
-            w.miss_if("any([g is None for g in gs])")  # `in` would ask the tensors' ==
             w.miss_if(f"not all([g._aval is v or same_aval(g, v) for g, v in zip(gs, {avals})])")
             self._write_addresses(w, "d", "gs")
             looped.update((k, f"d[{j}]") for j, k in enumerate(grads))
@@ -219,7 +222,7 @@ class ReadInputs:
         if source.kind is SourceKind.GRADIENT:
             w.line(f"g{k} = {text}")
             text, aval = f"g{k}", w.constant("V", self.traced.graph.inputs[k].aval)
-            w.miss_if(f"{text} is None or ({text}._aval is not {aval} and not same_aval({text}, {aval}))")
+            w.miss_if(f"{text}._aval is not {aval} and not same_aval({text}, {aval})")
         elif w.is_array(source):
             w.names["address_of"] = address_of
             w.line(f"p{k} = address_of({text})")
@@ -323,69 +326,8 @@ class CheckContiguous:
                 w.miss_if(f"not {w.data_text(self.traced.sources[k])}.flags.c_contiguous")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class OrderChanged:
-    """Tensors that the program changes get row-major memory for good, where nobody else has the memory.
-
-    An eager gradient of a transposed weight is in another order. Kernels would get a copy of it in every call.
-    """
-
-    overwritten: tuple[int, ...]
-
-    def run(self, call: CallState) -> None:
-        for x in [call.inputs[k] for k in self.overwritten]:
-            if isinstance(x, Tensor) and not x._data.flags.c_contiguous and is_unique_owner(x):
-                x._data, x._address = contiguous(x._data), 0
-
-    def write(self, w: FastCallWriter) -> None:
-        """A fast call misses where memory is in another order."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class PrepareArrays:
-    """The program's arrays: copies of donated ones with another owner, where a fast call misses."""
-
-    program: Program
-    overwritten: tuple[int, ...]  # positions of the inputs whose memory the program writes
-    donated_used: tuple[int, ...]  # positions of the donated arguments among them
-
-    def run(self, call: CallState) -> None:
-        inputs = call.inputs
-        copied: Sequence[int] = [
-            k for k in self.donated_used if not (isinstance(inputs[k], Tensor) and is_unique_owner(inputs[k]))
-        ]
-        arrays = [contiguous(array_of(x)) if k in self.program.read else array_of(x) for k, x in enumerate(inputs)]
-        if self.overwritten and (call.preserve or overlapping(arrays, self.overwritten) or self._copies_are_cheap(arrays)):
-            copied = self.overwritten
-        call.interruptible = len(copied) == len(self.overwritten)
-        for k in copied:
-            arrays[k] = _copy_of(arrays[k])
-        call.arrays = arrays
-
-    def _copies_are_cheap(self, arrays: Sequence[np.ndarray]) -> bool:
-        """Whether a long program should write to copies, so that Ctrl-C may stop it."""
-        allowed = COPIED_BYTES_PER_SECOND * min(self.program.seconds, 1.0)
-        return self.program.long and sum(arrays[k].nbytes for k in self.overwritten) <= allowed
-
-    def write(self, w: FastCallWriter) -> None:
-        if self.donated_used:
-            if w.on_device:
-                raise NotSupportedError  # nobody counts the owners of memory there
-            w.names["is_unique_owner"] = is_unique_owner
-            texts = [w.leaves[w.traced.sources[k].key] for k in self.donated_used]
-            w.miss_if(f"not all(map(is_unique_owner, ({listed(texts)},)))")
-
-
 def _aval_of(x: Any) -> Aval:
     return x.aval if isinstance(x, Tensor) else Aval(x.shape, x.dtype)
-
-
-def _copy_of(array: Any) -> Any:
-    if isinstance(array, DeviceArray):
-        return array.copy()
-    copy = POOL.empty(array.shape, array.dtype)
-    np.copyto(copy, array)
-    return copy
 
 
 def array_of(x: Any) -> Any:

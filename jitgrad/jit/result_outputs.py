@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from jitgrad.autograd.broken_history import awaiting_gradient, reaches
+from jitgrad.autograd.broken_history import HistoryNotKept, awaiting_gradient, reaches
 from jitgrad.compiler.input_source import InputSource
 from jitgrad.compiler.runtime_number import RuntimeNumber
 from jitgrad.compiler.tracer import Trace
@@ -124,10 +124,14 @@ class ResultOutputs:
         return tuple([GradientChange(target, None if grad is None else self._gradient(grad)) for target, grad in self._gradients])
 
     def _gradient(self, x: Tensor) -> Result:
-        """For the gradient ``x`` of a tensor, which has no history here unless it is a result."""
+        """For the gradient ``x`` of a tensor. A call does not keep its history, unless it is a result."""
         if not flows(x) or id(x) in self._views:
             return self._leaf(x)
-        return Result(output=self._positions[id(x)] if id(x) in self._positions else self._add(x, self._trace.current(x)))
+        if id(x) in self._positions:
+            return Result(output=self._positions[id(x)])
+        place = "" if x.grad_fn is None else f" of {x.grad_fn.origin.full()}"
+        failure = f"@jit function {self._trace.name!r} leaves a .grad {x.aval}{place} with a history (create_graph=True)"
+        return Result(output=self._add(x, self._trace.current(x)), freed=HistoryNotKept(x, failure))
 
 
 def _gradients_of(trace: Trace, leaves: Sequence[Any]) -> list[tuple[InputSource | int, Tensor | None]]:

@@ -123,7 +123,7 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
             leaves[k] = by_id[id(x)]
             continue
         if isinstance(x, Tensor):
-            tensor = trace.argument_like(k, x)
+            tensor = trace.stand_in(InputSource(SourceKind.ARGUMENT, k), x)
         elif type(x) is float:
             tensor = trace.argument(k, FLOAT_AVAL)
             trace.numbers.add(tensor._data)
@@ -198,7 +198,7 @@ def _finish(
         contiguous=tuple(k for k, v in enumerate(trace.inputs) if v in trace.reshapes.contiguous),
         guard=environment.guard([s.key for s in trace.sources if s.kind is SourceKind.ARRAY]),
         orders=tuple(trace.orders.answers.items()),
-        grads_present=tuple((trace.source_of(t), grad is not None) for t, grad in trace.grads_read.values()),
+        grads_read=tuple((trace.source_of(t), None if g is None else g._requires_grad) for t, g in trace.grads_read.values()),
         alive=tuple(trace.alive),
         names=(names := {id(t): path for path, t in environment.tensors().items()}),
         made=parts.made.complete(),

@@ -43,7 +43,7 @@ class Result:
     weak: bool = False
     new_leaf: bool = False  # the new tensor requires grad
     read_only: bool = False  # the new tensor is a broadcast, which shows elements several times in eager execution
-    freed: Node | None = None  # the history of the new tensor, through which the function has called backward
+    freed: Node | None = None  # the history of the new tensor, from which backward is an error
     source: InputSource | None = None  # of an object that exists before the call
     base: int | None = None  # the output that has the memory of a new tensor which shares it
     through: tuple[ResultView, ...] = ()  # what leads from ``source`` to where ``view`` starts
@@ -95,7 +95,7 @@ class TraceResult:
         contiguous: positions of the inputs whose data must be C-contiguous: an in-place change in the
             trace shows, or does not show, in a reshape for that reason.
         orders: tensors whose order in memory the function asked for, and whether it was that of their axes.
-        grads_present: sources of the tensors whose gradients were read, and whether there was one.
+        grads_read: sources of the tensors whose gradients were read, and whether that required grad; None: there was none.
         alive: objects whose ids other parts of the program hold.
         names: paths from the function to tensors, by the ids of the tensors.
         shared: (position, tensor) of the arguments that are also outside tensors.
@@ -122,7 +122,7 @@ class TraceResult:
     contiguous: tuple[int, ...]
     guard: Guard
     orders: tuple[tuple[InputSource, bool], ...]
-    grads_present: tuple[tuple[InputSource, bool], ...]
+    grads_read: tuple[tuple[InputSource, bool | None], ...]
     alive: tuple[Any, ...]
     names: dict[int, str]
     made: MadeObjects
