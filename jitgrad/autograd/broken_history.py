@@ -15,6 +15,8 @@ class HistoryNotKept(Node):
 
     __slots__ = ("why",)
 
+    why: str
+
     def __init__(self, x: Tensor, why: str) -> None:
         super().__init__(UPDATED, (x, x), {}, (x,), (None, None))
         self.why = why

@@ -22,7 +22,7 @@ from numpy import (
 )
 from jitgrad.core.errors import shown as _shown
 from jitgrad.core.tensor import Tensor as _Tensor
-from jitgrad.numpy import fft as fft, linalg as linalg, random as random
+from jitgrad.numpy import fft as fft, lib as lib, linalg as linalg, random as random
 from jitgrad.numpy.along import apply_along_axis as apply_along_axis, apply_over_axes as apply_over_axes
 from jitgrad.numpy.array_api import (
     result_type as result_type, unique_all as unique_all, unique_counts as unique_counts,
@@ -162,7 +162,7 @@ _install_methods(globals())
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
 globals()["__all__"] = sorted(
     name for name, value in globals().items()
-    if name in ("fft", "linalg", "random") or (name[0] != "_" and not isinstance(value, _ModuleType))
+    if name in ("fft", "lib", "linalg", "random") or (name[0] != "_" and not isinstance(value, _ModuleType))
 )
 
 

@@ -104,7 +104,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
 
 def _counts_below(length: int, given: Tensor, weights: Any) -> Tensor:
     """`bincount` of numbers that are all below ``length``; others are an IndexingError."""
-    places = where(less(given, 0), length, given)  # a negative index would count from the end
+    places = astype(given, np.int64)  # a negative index would count from the end
+    places = where(less(places, 0), length, places)
     dtype = np.dtype(np.int64 if weights is None else np.float64)
     counted = creation.ones(given.shape, dtype=dtype) if weights is None else astype(tensor_of(weights), dtype)
     return index_add(creation.full((length,), 0, dtype=dtype), 0, places, counted)

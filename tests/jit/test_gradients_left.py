@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.errors import AutogradError, EjectError, GraphFreedError, UnguardableError
+from jitgrad.core.errors import EjectError, UnguardableError
 
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 CASES: dict[str, Callable[[Any, Wrap], Any]] = {}
@@ -380,67 +380,3 @@ def test_a_gradient_in_another_order_is_put_in_order_unless_somebody_holds_it(he
     assert w.grad.numpy().tolist() == [[16, 16, 16], [16, 16, 16]]
     assert w.grad._data.flags.c_contiguous != held
     assert array is None or np.shares_memory(array, w.grad._data)
-
-
-def test_a_gradient_that_is_read_has_its_history() -> None:
-    w = leaf(jg, [1, 2, 3])
-    (w**3).sum().backward(create_graph=True)
-    penalty = jg.jit(lambda: (w.grad * w).sum())
-    for _ in range(3):
-        (g,) = jg.autograd.grad(penalty(), w, retain_graph=True)
-        assert g.tolist() == [9, 36, 81]  # of 3 w**3, not of constant * w
-    w.grad = w.grad.detach()
-    for _ in range(3):
-        assert jg.autograd.grad(penalty(), w)[0].tolist() == [3, 12, 27]
-    assert penalty.cache_info().traces == 2
-
-
-def test_a_history_that_a_gradient_is_left_with_is_not_dropped_silently() -> None:
-    w = leaf(jg, [1, 2, 3])
-
-    @jg.jit
-    def step(x: Any) -> None:
-        w.grad = None
-        (w * w * x).sum().backward(create_graph=True)
-
-    for k, x in enumerate(batches(jg)):
-        step(x)
-        assert w.grad.requires_grad and plain(w.grad) == (2 * np.array([1, 2, 3]) * x.numpy()).tolist()
-        if k:
-            with pytest.raises(GraphFreedError, match=r"'step' leaves a \.grad f32\[3\] of .*create_graph=True"):
-                (w.grad * w).sum().backward()
-
-
-def stepping_in_backward(lib: Any, wrap: Wrap) -> Any:
-    w, found = leaf(lib, [1, 2, 3]), []
-
-    def update(p: Any) -> None:
-        with lib.no_grad():
-            p.sub_(p.grad * 0.5)
-        p.grad = None
-
-    handle = w.register_post_accumulate_grad_hook(update)
-    w.register_hook(lambda g: g * 2)
-
-    @wrap
-    def f(x: Any) -> None:
-        (w * w * x).sum().backward()
-
-    for k, x in enumerate(batches(lib)):
-        if k == 3:
-            handle.remove()
-        f(x)
-        found.append((plain(w), plain(w.grad)))
-    return found, plain(lib.autograd.grad((w * w).sum(), w))
-
-
-def test_hooks_after_accumulation() -> None:
-    eager = stepping_in_backward(jg, lambda f: f)
-    assert stepping_in_backward(jg, jg.jit) == eager
-    if find_spec("torch") is not None:
-        import torch
-
-        assert stepping_in_backward(torch, lambda f: f) == eager
-    for x in (jg.ones(3), leaf(jg, [1, 2, 3]) * 2):
-        with pytest.raises(AutogradError, match=r"only leaves have a \.grad"):
-            x.register_post_accumulate_grad_hook(print)
