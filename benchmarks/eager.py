@@ -72,7 +72,7 @@ adam10.step()|adam100.step()|adamw100.step()|clip(100)|zero_grad(100)""",
     "creation": """lib.zeros(n, n)|lib.ones(n, n)|lib.full((n, n), 1.5)|lib.arange(n)|lib.linspace(0, 1, n)|lib.eye(n)
 lib.zeros_like(x)|lib.rand(n, n)|lib.randn(n, n)|lib.randint(0, 10, (n,))|lib.randperm(n)""",
 }
-RANDOM = re.compile(r"rand|dropout|normal_|uniform_|step")
+RANDOM = re.compile(r"argsort\(1\)|rand|dropout|normal_|uniform_|step")
 
 
 def hundred(x: Any) -> Any:

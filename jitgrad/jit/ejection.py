@@ -220,7 +220,7 @@ class _Interface:
         if r.output is not None:
             return ResultSpec(r.output)
         steps = [step for view in (*r.through, r.view) if view is not None for step in view.steps]
-        views = tuple([(op, attrs) for op, attrs, _ in steps if op not in (STOP_GRADIENT, ALIAS)])
+        views = tuple([(op, attrs) for op, attrs, *_ in steps if op not in (STOP_GRADIENT, ALIAS)])
         if r.base is not None:
             return ResultSpec(r.base, views=views, detached=not views)
         if r.source is None:

@@ -25,32 +25,31 @@ from jitgrad.ops.movement import RESHAPE
 
 _MOST_PAIRED = 64  # views of which each pair is compared; more count as if some had elements in common
 
-ViewStep = tuple[OpDef, Mapping[str, Any], Aval]
+ViewStep = tuple[OpDef, Mapping[str, Any], Aval, bool]  # the last: the function has called requires_grad_() on the result
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ResultView:
     """The view ops that lead from a tensor of the caller, or a new one, to a result, with the aval after each op.
 
-    ``differentiable``: whether the result has a history if the tensor requires grad; ``leaf``: it requires grad itself.
+    ``differentiable``: whether the result has a history if the tensor, or a new leaf between, requires grad.
     """
 
     steps: tuple[ViewStep, ...]
     differentiable: bool
-    leaf: bool = False
 
     def of(self, x: Tensor) -> Tensor:
         """The result for ``x``, with the history and the storage that eager gives it."""
-        for op, attrs, aval in self.steps:
+        for op, attrs, aval, leaf in self.steps:
             if op is STOP_GRADIENT:
                 x = detached(x)
-                continue
-            out = _view(x, op, attrs, aval)
-            if self.differentiable:
-                record(op, (x,), attrs, out)
-            x = out
-        if self.leaf:
-            x._requires_grad = True
+            else:
+                out = _view(x, op, attrs, aval)
+                if self.differentiable:
+                    record(op, (x,), attrs, out)
+                x = out
+            if leaf:
+                x._requires_grad = True
         return x
 
     def write(self, array: np.ndarray[Any, Any], values: Any) -> None:
@@ -61,7 +60,7 @@ class ResultView:
 
     def array_of(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The same view of a NumPy array."""
-        for op, attrs, _ in self.steps:
+        for op, attrs, *_ in self.steps:
             if op not in (STOP_GRADIENT, ALIAS):
                 array = op.eager(array, **attrs)
         return array
@@ -86,7 +85,7 @@ def _view(x: Tensor, op: OpDef, attrs: Mapping[str, Any], aval: Aval) -> Tensor:
 
 def _copies_in_eager(tensor: Tensor, steps: Sequence[ViewStep]) -> bool:
     """Whether eager copies in ``steps``, as a reshape of broadcast elements does."""
-    if all(op.name != "broadcast_to" for op, _, _ in steps):
+    if all(op.name != "broadcast_to" for op, *_ in steps):
         return False
     array = np.empty(tensor.shape, tensor.dtype)
     return not np.may_share_memory(ResultView(tuple(steps), False).array_of(array), array)
@@ -129,7 +128,7 @@ class _Family:
             if x is not self.owner and (not flows(x) or (flows(self.owner) and grad_enabled.get())):
                 steps = _steps(views, x)
                 if not _copies_in_eager(self.owner, steps):
-                    shown = ResultView(steps, flows(x), is_leaf(x))
+                    shown = ResultView(steps, flows(x))
                     found[key] = SharedMemory(self.owner, shown, self._reshaped(views, steps, x))
         every = [shared.view for shared in found.values()]
         return found if id(self.owner) in self.members or _overlap(self.owner, every) else {}
@@ -140,7 +139,7 @@ class _Family:
             return None
         key = id(views[first + 1].parent) if first + 1 < len(views) else id(x)
         made = self._made.setdefault(key, ResultView(steps[: first + 1], flows(x)))
-        return Reshaped(self.layout_of, made, ResultView(steps[first + 1 :], flows(x), is_leaf(x)))
+        return Reshaped(self.layout_of, made, ResultView(steps[first + 1 :], flows(x)))
 
 
 def shared_memory(trace: Trace, leaves: Iterable[Any]) -> dict[int, SharedMemory]:
@@ -198,7 +197,7 @@ def freed_history(x: Tensor) -> Node | None:
 
 def _steps(views: Sequence[View], x: Tensor) -> tuple[ViewStep, ...]:
     results = [*[view.parent for view in views[1:]], x]
-    return tuple([(v.op, v.attrs, Aval(r.shape, r.dtype)) for v, r in zip(views, results, strict=True)])
+    return tuple([(v.op, v.attrs, Aval(r.shape, r.dtype), is_leaf(r)) for v, r in zip(views, results, strict=True)])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -253,9 +252,7 @@ class SourceViews:
         through, start = list[ResultView](), 0
         for k, view in enumerate(views):
             if view.op is RESHAPE:
-                part = ResultView(steps[start : k + 1], made[k]._requires_grad and has_history)
+                part = ResultView(steps[start : k + 1], made[k].grad_fn is not None and has_history)
                 through.append(self._reshaped.setdefault(id(made[k]), part))
                 start = k + 1
-        return SourceView(
-            source, tuple(through), ResultView(steps[start:], x._requires_grad and not is_leaf(x), is_leaf(x))
-        )
+        return SourceView(source, tuple(through), ResultView(steps[start:], x._requires_grad and not is_leaf(x)))

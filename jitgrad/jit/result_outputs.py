@@ -83,7 +83,9 @@ class ResultOutputs:
             return self._views[id(x)]
         repeats = any(view.op is BROADCAST_TO for view in trace.views_above(x))
         output = self._tensor(x)
-        return Result(output=output, weak=x.aval.weak, new_leaf=is_leaf(x), read_only=repeats, freed=freed_history(x))
+        if (freed := freed_history(x)) is not None:
+            freed.hooks = freed.retained = None  # of traced tensors, which wait for nothing
+        return Result(output=output, weak=x.aval.weak, new_leaf=is_leaf(x), read_only=repeats, freed=freed)
 
     def _view(self, x: Tensor) -> Result | None:
         """The result for a view of a tensor of the caller or of another result."""
@@ -151,15 +153,18 @@ def _gradients_of(trace: Trace, leaves: Sequence[Any]) -> list[tuple[InputSource
 
 
 def _check_new_leaves(trace: Trace, leaves: Sequence[Any]) -> None:
-    """No result is computed from a leaf that is one, too: gradients of the program go to its inputs alone."""
+    """No result, and no tensor that the function changes, is computed from a new leaf that is a result: gradients of the
+    program go to its inputs alone."""
     tensors = [x for x in leaves if isinstance(x, Tensor) and type(x._data) is Value and id(x) not in trace.lifted]
     if not (new := {id(x): x for x in tensors if is_leaf(x)}):
         return
-    for x in tensors:
-        if x.grad_fn is not None and (leaf := reaches([x.grad_fn], new, trace.since)) is not None:
+    roots = {x.grad_fn: x.aval for x in tensors if x.grad_fn is not None}
+    roots |= {edge[0]: edge[0].out_avals[edge[1]] for edge in trace.moved.values() if isinstance(edge, tuple)}
+    for node, aval in roots.items():
+        if (leaf := reaches([node], new, trace.since)) is not None:
             raise UnguardableError(
                 f"@jit function {trace.name!r} returns or stores a new leaf {leaf.aval}, made by requires_grad_(), and a result "
-                f"{x.aval} that {x.grad_fn.origin.full()} computed from it: a compiled program cannot give the gradient to that "
+                f"{aval} that {node.origin.full()} computed from it: a compiled program cannot give the gradient to that "
                 "leaf. Call requires_grad_() outside and pass the tensor as an argument, or return only one of the two."
             )
 

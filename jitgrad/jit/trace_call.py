@@ -207,7 +207,7 @@ def _finish(
         python_effects=tuple(environment.effects()),
         place=place_of(trace, call.leaves, partial(describe_source, names, call.name)),
         gradients=gradients,
-        detached=tuple([trace.source_of(t) for t in trace.flags.detached]),
+        detached=tuple([trace.source_of(t) for t in trace.flags.detached if id(t) not in trace.moved]),
         decided=decided,
     )
 

@@ -143,24 +143,19 @@ class Writer:
         name = self.values[-1][0]
         self.lines.append(f"for key, value in d.items():\n        {name} = {name} * 0.5 + value * len(key)")
 
-    def source(self) -> str:
+    def steps(self) -> list[Callable[[], None]]:
+        """What writes a statement, as often as its kind is to occur."""
         steps = [self.elementwise] * 8 + [self.view] * 5 + [self.change] * 5 + [self.reduction, self.reduction]
-        steps += [self.state, self.state, self.state, self.store, self.store, self.entries, self.indexed]
+        return [*steps, *[self.state] * 3, self.store, self.store, self.entries, self.indexed]
+
+    def source(self) -> str:
+        steps = self.steps()
         for _ in range(int(self.rng.integers(4, 14))):
             self.one_of(*steps)()
         names = [name for name, _ in self.values]
         chosen = [names[int(k)] for k in self.rng.permutation(len(names))[:3]]
         result = ", ".join(f"'k{9 - k}': {name}" for k, name in enumerate(chosen))
         return "def program(x, y, d):\n    " + "\n    ".join([*self.lines, f"return {{{result}}}", ""])
-
-
-def _state(shape: Shape) -> SimpleNamespace:
-    """What the functions change besides their arguments."""
-    numbers = np.linspace(-1, 1, prod(shape), dtype="f4").reshape(shape)
-    w = tensor(numbers, requires_grad=True)
-    return SimpleNamespace(
-        buf=tensor(numbers + 1), count=zeros(()), w=w, gen=Generator(5), log=[], kept={}, last=None
-    )  # fmt: skip
 
 
 def _laid_out(rng: np.random.Generator, shape: Shape) -> Tensor:
@@ -187,15 +182,17 @@ class StateProgram:
         computed: whether the arguments are results of other ops, and may be changed in place.
     """
 
+    writer: type[Writer] = Writer
+
     def __init__(self, seed: int, jit: Callable[..., Callable[..., Any]], names: dict[str, Any]) -> None:
         """``names``: jitgrad itself, as "jg"."""
-        writer = Writer(seed)
+        writer = self.writer(seed)
         self.seed = seed
         self.source: str = writer.source()
         self.shape: Shape = writer.shape
         self.outside: bool = writer.outside
         self.computed: bool = writer.computed
-        self._states = _state(self.shape), _state(self.shape)
+        self._states = self.state_of(self.shape), self.state_of(self.shape)
         jg = names["jg"]
 
         def inner(a: Any, b: Any) -> Any:
@@ -203,6 +200,12 @@ class StateProgram:
 
         self._eager = self._function({**names, "S": self._states[0], "inner": inner})
         self._compiled = jit(self._function({**names, "S": self._states[1], "inner": jit(inner)}))
+
+    def state_of(self, shape: Shape) -> SimpleNamespace:
+        """What the function changes besides its arguments."""
+        numbers = np.linspace(-1, 1, prod(shape), dtype="f4").reshape(shape)
+        w = tensor(numbers, requires_grad=True)
+        return SimpleNamespace(buf=tensor(numbers + 1), count=zeros(()), w=w, gen=Generator(5), log=[], kept={}, last=None)
 
     def _function(self, names: dict[str, Any]) -> Callable[..., Any]:
         file = f"<random state program {self.seed}>"
@@ -249,20 +252,25 @@ class StateProgram:
         if self.computed:
             x, y = x * 1.5, (y * 0.5).mT.mT
         results = (self._eager, self._compiled)[which](x, y, {"b": a, "aa": b} if seed % 2 else {"aa": b, "b": a})
-        seen: dict[str, Any] = {name: _copied(value) for name, value in results.items()}
+        seen: dict[str, Any] = {name: copied(value) for name, value in results.items()}
         flowing = [value for value in results.values() if value.requires_grad and value.grad_fn is not None]
         if self.outside and flowing:
             total: Any = sum((value * (k + 1.5)).sum() for k, value in enumerate(flowing))
             total.backward()
-        seen |= {name: _copied(getattr(state, name)) for name in ("buf", "count", "w")}
-        seen |= {"x": _copied(x), "y": _copied(y), "x.grad": _copied(leaves[0].grad), "w.grad": _copied(state.w.grad)}
-        seen |= {"gen": _copied(state.gen.state), "kept": [_copied(t) for _, t in sorted(state.kept.items())]}
-        seen |= {"log": [*map(_copied, state.log)], "last": [*map(_copied, state.last or ())]}
+        seen |= {name: copied(getattr(state, name)) for name in ("buf", "count", "w")}
+        seen |= {"x": copied(x), "y": copied(y), "x.grad": copied(leaves[0].grad), "w.grad": copied(state.w.grad)}
+        seen |= {"gen": copied(state.gen.state), "kept": [copied(t) for _, t in sorted(state.kept.items())]}
+        seen |= {"log": [*map(copied, state.log)], "last": [*map(copied, state.last or ())]}
         seen["requires grad"] = [t.requires_grad for t in (x, y, state.buf, state.count)]
-        return seen
+        return seen | self.after(state, results, [x, y])
+
+    def after(self, state: SimpleNamespace, results: dict[str, Any], arguments: list[Tensor]) -> dict[str, Any]:
+        """What else a call leaves behind."""
+        return {}
 
 
-def _copied(t: Tensor | None) -> Any:
+def copied(t: Tensor | None) -> Any:
+    """The elements of ``t`` as they are now."""
     return None if t is None else t.detach().numpy().copy()
 
 

@@ -10,15 +10,17 @@ from functools import partial
 import pytest
 
 import jitgrad as jg
+from jitgrad.testing.gradient_programs import GradientProgram, GradientWriter
 from jitgrad.testing.state_programs import SHAPES, StateProgram, Writer
 
 REFUSED = ("refused: ", "error: ")
 
 
+@pytest.mark.parametrize("kind", [StateProgram, GradientProgram])
 @pytest.mark.parametrize("seed", range(200))
-def test_compiled_equals_eager(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_equals_eager(seed: int, kind: type[StateProgram], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITGRAD_BACKEND", "python")
-    program = StateProgram(seed, partial(jg.jit, check="off"), {"jg": jg})
+    program = kind(seed, partial(jg.jit, check="off"), {"jg": jg})
 
     difference = program.difference()
     if difference.startswith(REFUSED):
@@ -32,5 +34,13 @@ def test_programs_are_varied() -> None:
 
     assert {writer.shape for writer in writers} == {*SHAPES}
     parts = ("inner(", "S.buf[", "S.gen.", "d.items()", ".mT", "[::-1]", ".backward()", "S.log", ".copy_(", "jg.take(", "[0] +=")
+    for part in parts:
+        assert part in text, part
+
+
+def test_gradient_programs_are_varied() -> None:
+    text = "\n".join(GradientWriter(seed).source() for seed in range(100))
+
+    parts = (".grad = None", ".grad, S.", ".grad.mul_(", "detach_()", "retain_grad()", "requires_grad_()", ".grad * 1.5")
     for part in parts:
         assert part in text, part
