@@ -5,7 +5,7 @@
     JITGRAD_BACKEND=python python tools/random_programs.py 10000    # without compiling kernels
 
 Half of them are straight-line programs of `jitgrad.testing.programs` with the gradients of all
-operands, half functions of `jitgrad.testing.state_programs`: all layouts, axes of length 0, views of
+operands, half functions of `jitgrad.testing.state_programs` and `gradient_programs`: all layouts, axes of length 0, views of
 views, in-place changes of arguments and state, dicts in several orders, generators and inner @jit
 functions, each called four times.
 """
@@ -22,6 +22,7 @@ import numpy as np
 
 import jitgrad as jg
 from jitgrad.testing import random_program
+from jitgrad.testing.gradient_programs import GradientStateProgram
 from jitgrad.testing.state_programs import StateProgram
 
 WORDS = {"": "equal", "refused": "refused by the compiler", "error": "an error in both"}
@@ -54,7 +55,8 @@ def main() -> None:
     for seed in range(first, last):
         try:
             if seed % 2:
-                difference = StateProgram(seed, partial(jg.jit, check=check), {"jg": jg}).difference()
+                kind_of_program = GradientStateProgram if seed % 4 == 1 else StateProgram
+                difference = kind_of_program(seed, partial(jg.jit, check=check), {"jg": jg}).difference()
             else:
                 difference = straight_line(seed, check)
         except Exception as error:

@@ -125,11 +125,13 @@ class _Family:
         """How members are views of the owner; none if they have no memory in common."""
         found = {}
         for key, (x, views) in self.members.items():
-            if x is not self.owner and (not flows(x) or (flows(self.owner) and grad_enabled.get())):
-                steps = _steps(views, x)
-                if not _copies_in_eager(self.owner, steps):
-                    shown = ResultView(steps, flows(x))
-                    found[key] = SharedMemory(self.owner, shown, self._reshaped(views, steps, x))
+            if x is self.owner:
+                continue
+            steps = _steps(views, x)
+            known = not flows(x) or (flows(self.owner) and grad_enabled.get()) or any(leaf for *_, leaf in steps)
+            if known and not _copies_in_eager(self.owner, steps):
+                shown = ResultView(steps, flows(x))
+                found[key] = SharedMemory(self.owner, shown, self._reshaped(views, steps, x))
         every = [shared.view for shared in found.values()]
         return found if id(self.owner) in self.members or _overlap(self.owner, every) else {}
 

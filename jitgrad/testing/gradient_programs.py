@@ -15,11 +15,13 @@ import numpy as np
 from jitgrad.core.aval import Shape
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import tensor
-from jitgrad.testing.state_programs import StateProgram, Writer, copied
+from jitgrad.testing.state_programs import StateProgram, Writer, elements_now
 
 
 class GradientWriter(Writer):
     """Writes functions of which a third of the statements is about the gradients of ``S.w``, ``S.v`` and new leaves."""
+
+    reshapes: bool = False  # which copy or not depending on layouts, which differ between eager and compiled gradients
 
     def steps(self) -> list[Any]:
         steps = [self.elementwise] * 5 + [self.view] * 3 + [self.change] * 3 + [self.reduction]
@@ -59,7 +61,7 @@ class GradientWriter(Writer):
             self.new(f"{name}.grad.clone()", self.shape)  # a later pass through what the leaf led to may add to the gradient
 
 
-class GradientProgram(StateProgram):
+class GradientStateProgram(StateProgram):
     """The random function of a seed, eager and compiled, which also agree in objects and memory."""
 
     writer: type[Writer] = GradientWriter
@@ -80,11 +82,12 @@ class GradientProgram(StateProgram):
 
 
 def _observed(state: SimpleNamespace, results: dict[str, Any], arguments: list[Tensor]) -> dict[str, Any]:
-    seen = {name: copied(x) for name, x in results.items()} | {f"{name}.grad": copied(x.grad) for name, x in results.items()}
-    seen |= {"w": copied(state.w), "v": copied(state.v), "buf": copied(state.buf)}
-    seen |= {"w.grad": copied(state.w.grad), "v.grad": copied(state.v.grad)}
-    seen |= {"kept": [copied(x) for _, x in sorted(state.kept.items())], "log": [copied(x) for x in state.log]}
-    seen |= {"arguments": [copied(x) for x in arguments], "wanted": [x.requires_grad for x in arguments]}
+    seen = {name: elements_now(x) for name, x in results.items()}
+    seen |= {f"{name}.grad": elements_now(x.grad) for name, x in results.items()}
+    seen |= {"w": elements_now(state.w), "v": elements_now(state.v), "buf": elements_now(state.buf)}
+    seen |= {"w.grad": elements_now(state.w.grad), "v.grad": elements_now(state.v.grad)}
+    seen |= {"kept": [elements_now(x) for _, x in sorted(state.kept.items())], "log": [elements_now(x) for x in state.log]}
+    seen |= {"arguments": [elements_now(x) for x in arguments], "wanted": [x.requires_grad for x in arguments]}
     tensors = [state.w.grad, state.v.grad, state.buf, *arguments, *results.values(), *[x for _, x in sorted(state.kept.items())]]
     seen["one object"] = [[x is not None and x is other for x in tensors] for other in tensors]
     return seen

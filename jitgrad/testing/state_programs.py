@@ -28,6 +28,8 @@ RTOL, ATOL = 2e-4, 2e-5
 class Writer:
     """Writes a function line by line; ``owned`` are the names that it may change in place."""
 
+    reshapes: bool = True
+
     def __init__(self, seed: int) -> None:
         self.rng: np.random.Generator = np.random.default_rng(seed)
         self.shape: Shape = SHAPES[int(self.rng.integers(len(SHAPES)))]
@@ -88,7 +90,7 @@ class Writer:
             (f"jg.expand_dims({name}, {axis})", (*shape[:axis], 1, *shape[axis:])),
             (f"{name}[..., None]", (*shape, 1)),
             (f"{name}.detach()", shape),
-            (f"{name}.reshape({size})", (size,)),
+            (f"{name}.reshape({size})", (size,)) if self.reshapes else (f"{name}[:]", shape),
             (f"{name}[0]", shape[1:]) if shape[0] else (f"{name}[:]", shape),
             (f"{name}.mT" if turned else name, (*shape[:-2], *shape[:-3:-1]) if turned else shape),
         )
@@ -252,15 +254,16 @@ class StateProgram:
         if self.computed:
             x, y = x * 1.5, (y * 0.5).mT.mT
         results = (self._eager, self._compiled)[which](x, y, {"b": a, "aa": b} if seed % 2 else {"aa": b, "b": a})
-        seen: dict[str, Any] = {name: copied(value) for name, value in results.items()}
+        seen: dict[str, Any] = {name: elements_now(value) for name, value in results.items()}
         flowing = [value for value in results.values() if value.requires_grad and value.grad_fn is not None]
         if self.outside and flowing:
             total: Any = sum((value * (k + 1.5)).sum() for k, value in enumerate(flowing))
             total.backward()
-        seen |= {name: copied(getattr(state, name)) for name in ("buf", "count", "w")}
-        seen |= {"x": copied(x), "y": copied(y), "x.grad": copied(leaves[0].grad), "w.grad": copied(state.w.grad)}
-        seen |= {"gen": copied(state.gen.state), "kept": [copied(t) for _, t in sorted(state.kept.items())]}
-        seen |= {"log": [*map(copied, state.log)], "last": [*map(copied, state.last or ())]}
+        seen |= {name: elements_now(getattr(state, name)) for name in ("buf", "count", "w")}
+        seen |= {"x": elements_now(x), "y": elements_now(y)}
+        seen |= {"x.grad": elements_now(leaves[0].grad), "w.grad": elements_now(state.w.grad)}
+        seen |= {"gen": elements_now(state.gen.state), "kept": [elements_now(t) for _, t in sorted(state.kept.items())]}
+        seen |= {"log": [*map(elements_now, state.log)], "last": [*map(elements_now, state.last or ())]}
         seen["requires grad"] = [t.requires_grad for t in (x, y, state.buf, state.count)]
         return seen | self.after(state, results, [x, y])
 
@@ -269,7 +272,7 @@ class StateProgram:
         return {}
 
 
-def copied(t: Tensor | None) -> Any:
+def elements_now(t: Tensor | None) -> Any:
     """The elements of ``t`` as they are now."""
     return None if t is None else t.detach().numpy().copy()
 

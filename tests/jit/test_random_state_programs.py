@@ -10,13 +10,13 @@ from functools import partial
 import pytest
 
 import jitgrad as jg
-from jitgrad.testing.gradient_programs import GradientProgram, GradientWriter
+from jitgrad.testing.gradient_programs import GradientStateProgram, GradientWriter
 from jitgrad.testing.state_programs import SHAPES, StateProgram, Writer
 
 REFUSED = ("refused: ", "error: ")
 
 
-@pytest.mark.parametrize("kind", [StateProgram, GradientProgram])
+@pytest.mark.parametrize("kind", [StateProgram, GradientStateProgram])
 @pytest.mark.parametrize("seed", range(200))
 def test_compiled_equals_eager(seed: int, kind: type[StateProgram], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITGRAD_BACKEND", "python")
