@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import jitgrad as jg
+from jitgrad.core.errors import MeaningWarning
 from jitgrad.testing import random_program
 from jitgrad.testing.gradient_programs import GradientStateProgram
 from jitgrad.testing.state_programs import StateProgram
@@ -49,6 +50,7 @@ def straight_line(seed: int, check: str) -> str:
 
 def main() -> None:
     warnings.simplefilter("error")  # a mismatch of the first-call check is a warning
+    warnings.simplefilter("ignore", MeaningWarning)
     first, last = (0, int(sys.argv[1])) if len(sys.argv) < 3 else map(int, sys.argv[1:3])
     check = sys.argv[3] if len(sys.argv) > 3 else "off"
     counts: Counter[str] = Counter()
