@@ -86,7 +86,7 @@ def protect(broadcast: Tensor) -> None:
         broadcast._data.flags.writeable = False
 
 
-def detach(x: Tensor) -> None:
+def drop_history(x: Tensor) -> None:
     """Take its history from ``x``, as `detach_` does."""
     x.grad_fn, x._requires_grad = None, False
 
@@ -129,7 +129,7 @@ class BuildResult:
             holder = objects[change.target] if isinstance(change.target, int) else change.target.resolve(call.leaves)
             holder._grad = None if change.grad is None else next(gradients)
         for source in self.traced.detached:
-            detach(source.resolve(call.leaves))
+            drop_history(source.resolve(call.leaves))
         call.result = optree.tree_unflatten(self.traced.treedef, objects[: len(self.traced.results)])
         if self.traced.stores:
             call.result, values = call.result
@@ -228,8 +228,8 @@ class BuildResult:
             elif len(cleared) <= FEW or isinstance(target, int) or target.kind is not SourceKind.TENSOR:
                 w.line(f"{holder}._grad = None")
         for source in self.traced.detached:
-            w.names["detach"] = detach
-            w.line(f"detach({w.object_text(source)})")
+            w.names["drop_history"] = drop_history
+            w.line(f"drop_history({w.object_text(source)})")
 
     def _write_stores(self, w: FastCallWriter) -> None:
         """Text that fills the places outside; constants in dicts, such as modes of many modules, in one loop."""
