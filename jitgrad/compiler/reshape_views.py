@@ -55,7 +55,8 @@ class ReshapeViews:
         # with the line and what the memory held before its first change, by the id of both storages
         self._made: dict[int, list[tuple[View, Origin, Value]]] = {}
         self._first: dict[int, tuple[Storage, Value]] = {}  # contents before the first change, likewise
-        self.copies: dict[int, tuple[View, Value]] = {}  # with their contents, by the id of the copy
+        # with their contents and those of what was reshaped, by the id of the copy
+        self.copies: dict[int, tuple[View, Value, Value]] = {}
         self._producers: dict[Value, TraceNode] = {}
         self._indexed = 0
 

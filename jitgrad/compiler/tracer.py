@@ -337,8 +337,8 @@ class Trace:
         if view.op is RESHAPE:
             above = self.views_above(view.parent)
             self.alive += [view.parent, tensor._storage]
-            if not self.reshapes.shares(view, above, self.current(above[0].parent if above else view.parent)):
-                self.reshapes.copies[id(tensor)] = view, self.current(tensor)
+            if not self.reshapes.shares(view, above, held := self.current(above[0].parent if above else view.parent)):
+                self.reshapes.copies[id(tensor)] = view, self.current(tensor), held
                 return  # eager copies
         if view.op is not ALIAS:  # which has that storage
             tensor._storage = view.parent._storage
@@ -386,12 +386,12 @@ class Trace:
 
     def copy_of(self, tensor: Tensor) -> View | None:
         """The reshape that made ``tensor``, if eager copies and neither has been changed since."""
-        view, value = self.reshapes.copies.get(id(tensor), (None, None))
+        view, value, held = self.reshapes.copies.get(id(tensor), (None, None, None))
         if view is None or view.tensor() is not tensor or self.current(tensor) is not value:
             return None
         above = self.views_above(view.parent)
         known = self.lifted.get(id(above[0].parent if above else view.parent))
-        return view if known is not None and self.current(known[0]) is known[2] else None
+        return view if known is not None and self.current(known[0]) is held else None
 
     def graph(self, outputs: tuple[Atom, ...]) -> Graph:
         return Graph(self.name, tuple(self.inputs), tuple(self.nodes), outputs)
