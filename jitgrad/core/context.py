@@ -126,6 +126,16 @@ creation_device: ContextVar[Device | None] = ContextVar("creation_device", defau
 anomaly_detection: ContextVar[bool] = ContextVar("anomaly_detection", default=False)
 # Told of every whole adjoint in a backward pass: (node, which result, adjoint), or (leaf, -1, adjoint).
 adjoint_observer: ContextVar[Callable[[Any, int, Any], None] | None] = ContextVar("adjoint_observer", default=None)
+# Told of every traced tensor that is written as text, which has no elements then.
+text_observer: ContextVar[Callable[[Any], None] | None] = ContextVar("text_observer", default=None)
+TEXT_OF_TRACED = "<traced "  # in the text of every tensor without elements
+
+
+def text_of_traced(aval: Any) -> str:
+    """What stands for the elements in the text of a traced tensor."""
+    if (tell := text_observer.get()) is not None:
+        tell(aval)
+    return f"{TEXT_OF_TRACED}{aval}>"
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, ElementCount, Shape, aval_of_array, element_count, is_differentiable
 from jitgrad.core.config import get_default_dtype
-from jitgrad.core.context import current_interpreter
+from jitgrad.core.context import current_interpreter, text_of_traced
 from jitgrad.core.device_array import DeviceArray, DeviceName, to_host
 from jitgrad.core.errors import ArgumentError, AutogradError, DeviceError, DonatedError, DtypeError, shown
 from jitgrad.core.ir import Value
@@ -348,7 +348,7 @@ class Tensor:
         if self._requires_grad and not grad:
             grad = ", requires_grad=True"
         if type(data) is Value:
-            return f"tensor(<traced {self.aval}>{grad})"
+            return f"tensor({text_of_traced(self.aval)}{grad})"
         text = np.array2string(to_host(data), separator=", ", prefix="tensor(")
         place = f", device='{self.device}'" if type(data) is DeviceArray else ""
         return f"tensor({text}, dtype={data.dtype}{place}{grad})"

@@ -27,10 +27,10 @@ from jitgrad.guards.guard import Path
 from jitgrad.guards.object_state import MISSING, is_heap_type, lookup
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, join
-from jitgrad.guards.questions import ask, used_weakly
+from jitgrad.guards.questions import ask, is_logged, used_weakly
 from jitgrad.guards.reads import PLAIN, is_container
 from jitgrad.guards.shadow import ShadowFrame, Unrepeatable
-from jitgrad.guards.unrepeatable import pass_unrepeatable, read_unrepeatable, text_of_tensor, writes_file
+from jitgrad.guards.unrepeatable import keep_in_files, read_unrepeatable, result_of_unrepeatable, writes_file
 from jitgrad.guards.unseen_stores import change_items
 from jitgrad.guards.writes import tensors_in
 
@@ -79,7 +79,7 @@ def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
         return read_unrepeatable(frame, callee, remedy)
     if isinstance(callee, MethodType):
         return observe_call(frame, callee.__func__, [callee.__self__, *args], keywords)
-    if (answer := text_of_tensor(callee, args) or ask(frame, callee, args)) is not UNKNOWN:
+    if (answer := ask(frame, callee, args)) is not UNKNOWN:
         return answer
     if isinstance(callee, FunctionType):
         return _call_function(frame, callee, args)
@@ -133,6 +133,8 @@ def _call_function(frame: ShadowFrame, function: FunctionType, args: Args) -> An
         frame.expected, frame.arguments = function, args
         return UNKNOWN
     library = str(function.__module__).partition(".")[0]
+    if is_logged(function, args):
+        frame.reads.prints[f"{function.__name__} ({frame.origin()})"] = None
     if library not in ("jitgrad", "numpy"):  # a part of the standard library whose reads do not matter
         return used_weakly(frame, *args[:1])
     for arg in args:
@@ -201,16 +203,16 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
     _wrapped(frame, callee)
     if (store := store_by(callee, name)) is not None:
         return store(frame, args)
-    for arg in args:
-        if isinstance(arg, Unrepeatable):
-            return pass_unrepeatable(frame, callee, arg, args)
+    if isinstance(receiver, io.IOBase) and name in _WRITING:
+        frame.reads.prints[f"{name} ({frame.origin()})"] = None
+        keep_in_files(frame, args)
+        return UNKNOWN
+    if (result := result_of_unrepeatable(frame, callee, args)) is not None:
+        return result
     if (rule := rule_of_builtin(callee)) is not None:
         return rule(frame, args)
     if isinstance(callee, weakref.ref) or (isinstance(receiver, ContextVar) and name == "get"):
         return _follow_reference(frame, callee, args)
-    if isinstance(receiver, io.IOBase) and name in _WRITING:
-        frame.reads.prints[f"{name} ({frame.origin()})"] = None
-        return UNKNOWN
     if callee in _WITHOUT_READING or callee in _SLEEP:
         return UNKNOWN
     if args and is_container(args[0]) and (hasattr(callee, "__objclass__") or args[0] is receiver):

@@ -151,7 +151,7 @@ def write_item(reads: Reads, holder: Any, key: Any, origin: Origin, operation: s
         return
     if isinstance(holder, np.ndarray):
         reads.write("array", holder, MISSING, holder.copy(), path, origin)
-    elif isinstance(holder, dict) and isinstance(key, (*IMMUTABLE, tuple)):
+    elif isinstance(holder, dict) and key is not UNKNOWN:
         reads.write("item", holder, key, plain_items(holder).get(key, MISSING), path.item(key), origin)
     elif operation == "[]=" and isinstance(holder, list) and (place := position_in(holder, key)) is not None:
         if (id(holder), MISSING) not in reads.writes:

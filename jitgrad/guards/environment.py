@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from types import CellType, FunctionType, MethodType
 from typing import Any
@@ -17,7 +17,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.core.traced_constants import fill_constant
 from jitgrad.guards.frames import Observer
 from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, describe, tensor_bytes
-from jitgrad.guards.object_state import MISSING, instance_dict, title
+from jitgrad.guards.object_state import MISSING, instance_dict, key_name, title
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.reads import HELD, ArrayRead, Reads, Write
 from jitgrad.guards.varying_arrays import has_changed
@@ -25,6 +25,7 @@ from jitgrad.guards.writes import (
     HeldPlace,
     RepeatedStore,
     can_be_held,
+    has_traced_text,
     is_constant,
     is_plain_number,
     is_unchanged,
@@ -37,6 +38,7 @@ from jitgrad.guards.writes import (
 )
 
 MAX_ARRAY_BYTES = 64 * 1024  # compared on every call: 64 kB take about 3 us
+TEXT_STORED = "the text of a tensor has no elements in a trace: store or return the tensor, and make its text after the call"
 MAX_COMPARED_BYTES = 64 * 1024 * 1024  # likewise, in about 10 ms
 
 
@@ -163,6 +165,8 @@ class Environment:
             if reason is not None and not guarded and not filled:
                 reasons.setdefault(check.path.text, _consequence(check, now, reason))
         for write in self._reads.writes.values():
+            if has_traced_text(place_content(write.kind, write.holder, write.key)):
+                reasons.setdefault(write.path.text, f"{write.path}{_place(write)}: {TEXT_STORED}")
             if write.identity in stored_again:
                 continue
             if write.read and not is_unchanged(write):
@@ -289,15 +293,15 @@ def _place(write: Write) -> str:
     return f" ({write.origin})" if write.origin.line else ""
 
 
-def _places(check: Check) -> set[tuple[int, str]]:
+def _places(check: Check) -> set[tuple[int, Hashable]]:
     """The place of a check as writes name it: by the object, or by the dict of its attributes."""
-    return {(id(part), repr(check.key)) for part in (check.holder, instance_dict(check.holder))}
+    return {(id(part), key_name(check.key)) for part in (check.holder, instance_dict(check.holder))}
 
 
-def _refilled(check: Check, stored_again: Collection[tuple[int, str]]) -> bool:
+def _refilled(check: Check, stored_again: Collection[tuple[int, Hashable]]) -> bool:
     """Whether each call fills the dict that was empty, such as an optimizer's state of a parameter."""
     empty = check.kind == "length" and check.expected == 0 and isinstance(check.holder, dict)
-    return empty and all((id(check.holder), repr(key)) in stored_again for key in check.holder)
+    return empty and all((id(check.holder), key_name(key)) in stored_again for key in check.holder)
 
 
 def _fills(check: Check) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from contextvars import Token
 from enum import Enum
 from functools import cached_property
 from inspect import CO_GENERATOR
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, cast
 
+from jitgrad.core.context import text_observer
 from jitgrad.core.origin import Origin, is_user_file
 from jitgrad.guards.attributes import UNKNOWN, guard_class_attribute
 from jitgrad.guards.calls import escape
@@ -24,11 +26,13 @@ from jitgrad.guards.part_of import MadeFunction
 from jitgrad.guards.reads import Reads
 from jitgrad.guards.shadow import ShadowFrame
 from jitgrad.guards.tracing_turns import begin_turn, end_turn
+from jitgrad.guards.unrepeatable import took_texts
 
 Tracer = Callable[[FrameType, str, Any], Any]
 
 class _Following(Enum):
     NEVER = "jitgrad's core, NumPy, caches"
+    QUIET = "logging and other parts of the standard library"
     ALWAYS = "code of the user and of installed packages"
     FROM_OBSERVED = "the standard library, when observed code calls it"
 
@@ -36,7 +40,7 @@ class _Following(Enum):
 def _following_of(frame: FrameType) -> _Following:
     filename, module = frame.f_code.co_filename, str(frame.f_globals.get("__name__", ""))
     if not is_observed(filename):
-        return _Following.NEVER
+        return _Following.QUIET if is_standard_library(filename) else _Following.NEVER
     if frame.f_code is cached_property.__get__.__code__:  # filling one is no read of the object's dict
         return _Following.NEVER
     generated = filename == "<string>" and module.startswith("jitgrad.")
@@ -55,11 +59,16 @@ class Observer:
         self.tainted: dict[Any, Any] = {}
         self._shadows: dict[FrameType, ShadowFrame] = {}
         self._previous: Tracer | None = None
+        self._running: ShadowFrame | None = None  # the frame whose instruction runs
+        self._texts: list[Any] = []  # the avals of traced tensors that this instruction has written as text so far
+        self._in_library = False  # whether it has called code of the standard library that is not followed
+        self._token: Token[Any] | None = None
         collector = (getattr(callback, "__code__", None) for callback in gc.callbacks)  # a collection may run them anywhere
         self._codes: dict[Any, _Following] = dict.fromkeys(collector, _Following.NEVER)
 
     def __enter__(self) -> Observer:
         begin_turn()
+        self._token = text_observer.set(self._texts.append)
         self._previous = cast("Tracer | None", sys.gettrace())
         sys._getframe().f_trace_opcodes = True  # Python 3.12 reports opcodes only if it knew of one such frame before
         sys.settrace(self._on_call)
@@ -67,7 +76,10 @@ class Observer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         sys.settrace(self._previous)
+        if self._token is not None:
+            text_observer.reset(self._token)
         self._shadows.clear()
+        self._running = None
         end_turn()
 
     def _on_call(self, frame: FrameType, event: str, arg: Any) -> Any:
@@ -75,7 +87,10 @@ class Observer:
         following = self._codes.get(frame.f_code)
         if following is None:
             following = self._codes[frame.f_code] = _following_of(frame)
-        if following is _Following.NEVER or (following is _Following.FROM_OBSERVED and frame.f_back not in self._shadows):
+        if following is _Following.QUIET:
+            self._in_library = True
+        by_library = following is _Following.FROM_OBSERVED and frame.f_back not in self._shadows
+        if by_library or following in (_Following.NEVER, _Following.QUIET):
             return other
         shadow = self._shadows.get(frame)
         if shadow is None:
@@ -99,8 +114,17 @@ class Observer:
         for function in shadow.functions:
             self._guard_function(function, frame)
 
+    def next_instruction(self, shadow: ShadowFrame | None) -> None:
+        """The instruction that ran last has come to its end, or has called the frame of ``shadow``; None: it raised an error."""
+        if self._texts:
+            if self._running is not None and shadow is not None:
+                took_texts(self._running, self._texts[0], self._in_library)
+            self._texts.clear()
+        self._running, self._in_library = shadow, False
+
     def finished(self, shadow: ShadowFrame, value: Any) -> None:
         """A frame returned ``value`` (or yielded it)."""
+        self._running = self._shadows.get(shadow.frame.f_back) if shadow.frame.f_back is not None else None
         if not shadow.frame.f_code.co_flags & CO_GENERATOR:
             self._shadows.pop(shadow.frame, None)
         caller = self._shadows.get(shadow.frame.f_back) if shadow.frame.f_back is not None else None
@@ -112,8 +136,12 @@ class Observer:
             return
         if caller is not None:
             caller.called_back(value)
-        if shadow.result is not UNKNOWN:
+        if shadow.result is not UNKNOWN and not self._is_called_by_library(shadow.frame):
             escape(shadow, shadow.result)
+
+    def _is_called_by_library(self, frame: FrameType) -> bool:
+        """Whether code of the standard library that is not followed called ``frame``, as logging calls a formatter."""
+        return frame.f_back is not None and self._codes.get(frame.f_back.f_code) is _Following.QUIET
 
     def _functions_of(self, frame: FrameType, expected: Any) -> list[FunctionType]:
         code = frame.f_code

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import enum
 import threading
+from collections.abc import Hashable
 from types import MemberDescriptorType
 from typing import Any
+
+_COMPARED_BY_VALUE = (str, int, float, complex, bytes, type(None), enum.Enum)
 
 
 class _Missing(enum.Enum):
@@ -16,6 +19,21 @@ class _Missing(enum.Enum):
 
 
 MISSING = _Missing.MISSING
+
+
+def key_name(key: Any) -> Hashable:
+    """What tells ``key`` from other keys of a dict: equal keys have equal names, tensors and others by identity too.
+
+    The text of a key does not: two layers, or two tensors in a trace, may have the same.
+    """
+    if isinstance(key, _COMPARED_BY_VALUE):
+        return key
+    if type(key) is tuple:
+        return tuple([key_name(part) for part in key])
+    try:
+        return type(key), hash(key)
+    except TypeError:  # a slice or a list: no key of a dict
+        return repr(key)
 
 
 def is_heap_type(cls: type) -> bool:

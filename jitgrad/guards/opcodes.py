@@ -24,7 +24,6 @@ from jitgrad.guards.part_of import PartOf
 from jitgrad.guards.questions import used_weakly
 from jitgrad.guards.reads import PLAIN, is_container
 from jitgrad.guards.shadow import Handler, ShadowFrame, Unrepeatable, whole_key
-from jitgrad.guards.unrepeatable import filled_template
 from jitgrad.guards.unseen_stores import change_items, is_unknown, store_attribute, store_item
 
 HANDLERS: dict[str, Handler] = {}
@@ -249,9 +248,6 @@ def _binary(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
             frame.push(value)
             return
     symbol = i.argrepr.rstrip("=")
-    if symbol == "%" and (text := filled_template(left, right)) is not None:
-        frame.push(text)
-        return
     if type(left) is type(right) is str and symbol == "+":
         frame.push(left + right)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import CodeType
 from typing import Any
 
@@ -15,7 +15,6 @@ from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, parts_of
 from jitgrad.guards.questions import ask
 from jitgrad.guards.reads import is_container
 from jitgrad.guards.shadow import Handler, ShadowFrame, Unrepeatable
-from jitgrad.guards.unrepeatable import text_of_tensor
 
 # --- branches and loops -------------------------------------------------------------------------------------
 
@@ -116,6 +115,8 @@ def _match_keys(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 @on_opcodes("BUILD_TUPLE", "BUILD_LIST", "BUILD_SET", "BUILD_STRING", "BUILD_SLICE")
 def _build(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     values = frame.popn(i.arg or 0)
+    if i.opname == "BUILD_SET":
+        _refuse_keys(frame, values)
     plain = all(isinstance(v, (int, str, float, slice, type(None), type(Ellipsis), tuple)) for v in values)
     if i.opname == "BUILD_SLICE" and plain:
         frame.push(slice(*values))
@@ -130,12 +131,24 @@ def _build(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 @on_opcodes("BUILD_MAP", "BUILD_CONST_KEY_MAP")
 def _build_map(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     count = i.arg or 0
-    frame.push(Parts(tuple(frame.popn(2 * count if i.opname == "BUILD_MAP" else count + 1))))
+    values = frame.popn(2 * count if i.opname == "BUILD_MAP" else count + 1)
+    if i.opname == "BUILD_MAP":
+        _refuse_keys(frame, values[::2])
+    frame.push(Parts(tuple(values)))
+
+
+def _refuse_keys(frame: ShadowFrame, keys: Sequence[Any]) -> None:
+    """A set or a dict compares its keys."""
+    for key in keys:
+        if isinstance(key, Unrepeatable):
+            frame.refuse(key)
 
 
 @on_opcodes("LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE", "LIST_APPEND", "SET_ADD")
 def _extend(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     value = frame.pop()
+    if i.opname == "SET_ADD":
+        _refuse_keys(frame, [value])
     given: tuple[Any, ...] = (value,)
     if not i.opname.endswith(("APPEND", "ADD")) and value is not UNKNOWN:
         item = frame.iterate(value)
@@ -146,15 +159,14 @@ def _extend(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 
 @on_opcodes("MAP_ADD")
 def _map_add(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
-    frame.popn(2)
+    key, _value = frame.popn(2)
+    _refuse_keys(frame, [key])
 
 
 @on_opcodes("LIST_TO_TUPLE", "CALL_INTRINSIC_1", "FORMAT_SIMPLE", "CONVERT_VALUE")
 def _replace_top(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     value = frame.pop()
     same = i.opname in ("LIST_TO_TUPLE", "CALL_INTRINSIC_1") and isinstance(value, Parts)
-    if i.opname in ("FORMAT_SIMPLE", "CONVERT_VALUE"):
-        value = text_of_tensor(format, [value]) or value
     frame.push(value if same or isinstance(value, Unrepeatable) else UNKNOWN)
 
 
@@ -164,8 +176,7 @@ def _format(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
         frame.pop()
     value = frame.pop()
     ask(frame, format, [value])
-    text = text_of_tensor(format, [value]) or value
-    frame.push(text if isinstance(text, Unrepeatable) else UNKNOWN)
+    frame.push(value if isinstance(value, Unrepeatable) else UNKNOWN)
 
 
 @on_opcodes("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE")
@@ -212,6 +223,7 @@ def _call(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
         callee, receiver = second, NULL
     else:  # a comprehension's function and its iterator
         callee, receiver = first, second
+    frame.called, frame.given = callee, args
     result = observe_call(frame, callee, args if receiver is NULL else [receiver, *args], keywords)
     frame.push(UNKNOWN if result is None or result is MISSING else result)
 
@@ -231,6 +243,7 @@ def _call_ex(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
             args.extend(value.values() if isinstance(value, dict) else value)
         elif value is not UNKNOWN and value is not NULL:
             args.append(frame.iterate(value))
+    frame.called, frame.given = callee, args
     result = observe_call(frame, callee, args)
     frame.push(UNKNOWN if result is None or result is MISSING else result)
 

@@ -34,6 +34,11 @@ _OF_OBJECTS = frozenset(["locked", "qsize", "empty", "cache_info"])  # methods o
 _SETTINGS = frozenset([("jitgrad.runtime.executor.thread_pool", "get_num_threads")])  # by name: it is in a room above
 _IMPORTERS: frozenset[Any] = frozenset([importlib.import_module, __import__])
 
+_LEVELS = {  # of what loggers write
+    logging.Logger.debug: logging.DEBUG, logging.Logger.info: logging.INFO, logging.Logger.warning: logging.WARNING,
+    logging.Logger.error: logging.ERROR, logging.Logger.exception: logging.ERROR, logging.Logger.critical: logging.CRITICAL,
+}  # fmt: skip
+
 
 def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
     """Guard the answer that ``callee`` gives, if it is known for such a question; the answer, or UNKNOWN."""
@@ -67,6 +72,12 @@ def _gives_a_setting(frame: ShadowFrame, callee: BuiltinFunctionType) -> bool:
     if callee.__module__ in _ASKED_OF:
         return callee.__name__.startswith(("get", "is_")) and callee not in (sys.gettrace, sys.getprofile)
     return callee.__name__ in _OF_OBJECTS and frame.reads.path_of(callee.__self__) is not None
+
+
+def is_logged(function: FunctionType, args: list[Any]) -> bool:
+    """Whether ``function(*args)`` is a call of a logger that writes the message."""
+    level = _LEVELS.get(function) if function.__module__ == "logging" else None
+    return level is not None and isinstance(args[0], logging.Logger) and args[0].isEnabledFor(level)
 
 
 def used_weakly(frame: ShadowFrame, *values: Any) -> Any:

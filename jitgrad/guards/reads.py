@@ -6,7 +6,7 @@ import enum
 import gc
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial, partialmethod
 from types import (
@@ -32,7 +32,7 @@ from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import IMMUTABLE, NOWHERE, Check, Path, cell_contents, describe, hooks_of
-from jitgrad.guards.object_state import MISSING, instance_dict, lookup
+from jitgrad.guards.object_state import MISSING, instance_dict, key_name, lookup
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.plain_items import plain_items
 
@@ -82,8 +82,8 @@ class Write:
     operations: set[str] = field(default_factory=set)
 
     @property
-    def identity(self) -> tuple[int, str]:
-        return id(self.holder), repr(self.key)
+    def identity(self) -> tuple[int, Hashable]:
+        return id(self.holder), key_name(self.key)
 
     def parts_before(self) -> list[tuple[Any, Any]]:
         """What a container held before it was changed, with the keys or positions."""
@@ -263,8 +263,7 @@ class Reads:
 
     def check(self, kind: str, holder: Any, key: Any, expected: Any, path: Path, origin: Origin = NOWHERE) -> None:
         """Guard a read, unless the trace wrote this place before."""
-        part = key if isinstance(key, str | int | tuple) else None if key is None else id(key)
-        identity = (kind, id(holder), repr(part) if isinstance(part, tuple) else part)
+        identity = (kind, id(holder), key_name(key))
         if kind != "class" and self.written(holder, key):
             return
         self._counts[identity] = self._counts.get(identity, 0) + 1
@@ -285,9 +284,10 @@ class Reads:
 
     def forget_single_read(self, holder: Any, key: Any) -> None:
         """Drop the guard of ``key`` of ``holder`` if one instruction alone read it: its own update."""
-        kept = []
+        kept, name = [], key_name(key)
         for check in self.checks:
-            single = check.holder is holder and check.key == key and self._counts.get((check.kind, id(holder), key)) == 1
+            same = check.holder is holder and key_name(check.key) == name
+            single = same and self._counts.get((check.kind, id(holder), name)) == 1
             if not single or check.kind not in ("item", "attribute", "hides"):
                 kept.append(check)
         self.checks = kept
@@ -302,19 +302,17 @@ class Reads:
         """Whether the trace itself wrote ``key`` of ``holder``, or all of it."""
         if not self.writes:
             return False
-        name = key if isinstance(key, str | int) else repr(key)
         if (whole := self.writes.get((id(holder), MISSING))) is not None and not whole.read:
             whole.read = True
             for place, part in whole.parts_before():  # such as the last item again, after push and pop
                 self.external(part, whole.path.item(place), whole.origin)
-        return whole is not None or (id(holder), name) in self.writes
+        return whole is not None or (id(holder), key_name(key)) in self.writes
 
     def write(
         self, kind: str, holder: Any, key: Any, old: Any, path: Path, origin: Origin, operation: str = ""
     ) -> None:
         """Note the first write of ``key`` of ``holder``; MISSING: of the whole container."""
-        name = key if isinstance(key, str | int) or key is MISSING else repr(key)
-        write = self.writes.setdefault((id(holder), name), Write(holder, key, old, path, origin, kind))
+        write = self.writes.setdefault((id(holder), key_name(key)), Write(holder, key, old, path, origin, kind))
         write.operations.add(operation)
         self._changed.add(id(holder))
 
@@ -332,7 +330,7 @@ class Reads:
 
     def varies(self, holder: Any, key: Any) -> None:
         """What was written to ``key`` of ``holder`` differs from call to call."""
-        if (write := self.writes.get((id(holder), key if isinstance(key, str | int) else repr(key)))) is not None:
+        if (write := self.writes.get((id(holder), key_name(key)))) is not None:
             write.operations.add(VARIES)
 
 

@@ -70,6 +70,7 @@ class FrameObserver(Protocol):
 
     def origin(self, frame: FrameType) -> Origin: ...
     def finished(self, shadow: ShadowFrame, value: Any) -> None: ...
+    def next_instruction(self, shadow: ShadowFrame | None) -> None: ...
 
 
 _SHAPES = ("shape", "dtype", "ndim", "size", "nbytes", "strides")  # of arrays; other attributes read the elements
@@ -103,6 +104,9 @@ class ShadowFrame:
         self._given: list[Any] = []  # what callbacks of the running instruction returned
         self.pushed: int = 1  # how many values the running instruction pushes
         self.iterating: bool = False  # whether that instruction takes a step of an iterator
+        self.instruction: dis.Instruction | None = None  # that instruction
+        self.called: Any = UNKNOWN  # what it calls
+        self.given: list[Any] = []  # the arguments of that call
         self._code = _instructions(frame.f_code)
 
     # --- events -----------------------------------------------------------------------------------
@@ -115,8 +119,10 @@ class ShadowFrame:
                 pending(frame.f_lasti)
             if self._given:
                 self._take_given()
-            self.expected, self.pushed, self.iterating = None, 1, False
+            self.observer.next_instruction(self)
+            self.expected, self.pushed, self.iterating, self.called = None, 1, False, UNKNOWN
             if entry is not None:
+                self.instruction = entry[0]
                 self._follow(self._handlers.get(entry[0].opname, _refuse), entry[0], entry[1])
         elif event == "return":
             self.observer.finished(self, arg)
@@ -127,6 +133,7 @@ class ShadowFrame:
             self._given.clear()
             self.iterating = False
             self._pending = None
+            self.observer.next_instruction(None)
         return self.trace
 
     def _follow(self, handler: Handler, instruction: dis.Instruction, after: int) -> None:
@@ -363,6 +370,8 @@ class ShadowFrame:
         if isinstance(value, Unrepeatable):
             self.refuse(value)
             return UNKNOWN
+        if isinstance(value, Parts) and (varying := [v for v in value.values if isinstance(v, Unrepeatable)]):
+            return varying[0]
         part = parts_of(value)
         if not isinstance(value, PartOf):
             if is_consumed_by_reading(value) or is_container(value) or isinstance(value, np.ndarray):

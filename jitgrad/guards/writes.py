@@ -7,7 +7,7 @@ attribute, a dict of activations.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from operator import is_
@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import optree
 
+from jitgrad.core.context import TEXT_OF_TRACED
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import NOWHERE, Check, Path, behaves_alike, cell_contents
-from jitgrad.guards.object_state import MISSING, instance_dict, lookup
+from jitgrad.guards.object_state import MISSING, instance_dict, key_name, lookup
 from jitgrad.guards.plain_items import plain_items
 from jitgrad.guards.reads import HELD, VARIES, Reads, Write, copy_of, position_in
 
@@ -49,8 +50,8 @@ class RepeatedStore:
     path: Path
 
     @property
-    def identity(self) -> tuple[int, str]:
-        return id(self.holder), repr(self.key)
+    def identity(self) -> tuple[int, Hashable]:
+        return id(self.holder), key_name(self.key)
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -99,8 +100,8 @@ class HeldPlace:
     path: Path
 
     @property
-    def identity(self) -> tuple[int, str]:
-        return id(self.holder), repr(self.key)
+    def identity(self) -> tuple[int, Hashable]:
+        return id(self.holder), key_name(self.key)
 
     def read(self) -> Any:
         """What the place holds; MISSING if nothing."""
@@ -113,7 +114,7 @@ class HeldPlace:
 
 def replaced_places(checks: Iterable[Check], holds: Callable[[Any], bool]) -> list[HeldPlace]:
     """The places of which ``checks`` read values for which ``holds`` is true, and which hold other such values now."""
-    found: dict[tuple[int, str], HeldPlace] = {}
+    found: dict[tuple[int, Hashable], HeldPlace] = {}
     for check in checks:
         if holds(check.expected) and not check.identical:
             place = _place_of(check)
@@ -169,6 +170,11 @@ def _place_of(check: Check) -> HeldPlace | None:
 def tensors_in(value: Any) -> list[Tensor]:
     """The tensors in ``value`` and in its containers."""
     return [x for x in _parts_of(value) if isinstance(x, Tensor)]
+
+
+def has_traced_text(value: Any) -> bool:
+    """Whether a text in ``value`` or in its containers was made of a tensor without elements."""
+    return any(isinstance(x, str) and TEXT_OF_TRACED in x for x in _parts_of(value))
 
 
 def _parts_of(value: Any) -> Iterator[Any]:

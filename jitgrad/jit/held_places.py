@@ -8,7 +8,7 @@ on every call.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from jitgrad.core.errors import UnguardableError
@@ -31,7 +31,7 @@ class HeldPlaces:
 
     def __init__(self) -> None:
         self.places: tuple[HeldPlace, ...] = ()
-        self._replaced: Counter[tuple[int, str]] = Counter()  # by callers, between calls
+        self._replaced: Counter[tuple[int, Hashable]] = Counter()  # by callers, between calls
 
     def read(self) -> tuple[Any, ...]:
         """What the places hold: numbers, tensors and containers of tensors, and None for anything else."""

@@ -16,7 +16,9 @@ from jitgrad.core.errors import UnguardableError
 from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.denylist import is_consumed_by_reading
+from jitgrad.guards.environment import TEXT_STORED
 from jitgrad.guards.object_state import instance_dict, slots_of
+from jitgrad.guards.writes import has_traced_text
 from jitgrad.jit.made_objects import MadeObjects
 
 _MAX_OBJECTS = 10_000  # that are looked at: an object may lead to a data set
@@ -70,6 +72,8 @@ def _check_constant(name: str, x: Any, stored: Collection[int]) -> None:
         )
     if (path := _path_to_traced(x, stored)) is not None:
         raise UnguardableError(f"{what}, whose {path} is a traced tensor and has no data in later calls: {_PARTS}")
+    if has_traced_text(x):
+        raise UnguardableError(f"{what}: {TEXT_STORED}")
 
 
 def _path_to_traced(root: Any, stored: Collection[int]) -> str | None:
