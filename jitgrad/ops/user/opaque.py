@@ -11,7 +11,7 @@ import numpy as np
 
 from jitgrad.core.aval import Aval
 from jitgrad.core.dispatch import apply_op, aval_of
-from jitgrad.core.errors import OpDefinitionError
+from jitgrad.core.errors import InPlaceError, OpDefinitionError, ReadOnlyError
 from jitgrad.core.op import Kind, OpDef, define, missing_vjp
 from jitgrad.core.references import has_owners
 from jitgrad.core.tensor import Tensor
@@ -62,7 +62,7 @@ def custom_op(
 
     Args:
         forward: ``forward(*arrays, **attrs)`` on NumPy arrays; returns an array, or a tuple of arrays for several
-            results. It must not change its arguments, and its results' shapes may depend on shapes only. A result
+            results. It gets arrays that are read-only, and its results' shapes may depend on shapes only. A result
             that something else holds or is a view of, such as an argument or a buffer, is copied.
         vjp: ``vjp(g, out, *operands, **attrs)`` on Tensors, written in ops: one gradient or None per operand. With
             several results ``g`` and ``out`` are tuples. A parameter whose name starts with an underscore is not read:
@@ -73,12 +73,13 @@ def custom_op(
 
     Raises:
         OpDefinitionError: the signature of ``forward`` cannot be an op's.
+        ReadOnlyError: by a call: ``forward`` changes an argument.
     """
     if forward is None:
         return lambda function: custom_op(function, vjp=vjp, abstract=abstract, name=name)
     named = str(name or getattr(forward, "__name__", ""))
     named = named if named.isidentifier() else "custom"
-    return CustomOp(named, forward, vjp, _declared(named, abstract) if abstract else _by_example(forward))
+    return CustomOp(named, forward, vjp, _declared(named, abstract) if abstract else _by_example(named, forward))
 
 
 def _declared(name: str, abstract: Callable[..., Any]) -> AbstractRule:
@@ -97,7 +98,7 @@ def _declared(name: str, abstract: Callable[..., Any]) -> AbstractRule:
     return rule
 
 
-def _by_example(forward: Callable[..., Any]) -> AbstractRule:
+def _by_example(name: str, forward: Callable[..., Any]) -> AbstractRule:
     """Shapes and dtypes of the results of ``forward`` on arrays of ones."""
     by_operands: dict[Any, Any] = {}
 
@@ -105,9 +106,9 @@ def _by_example(forward: Callable[..., Any]) -> AbstractRule:
         key = (tuple(avals), tuple(sorted((k, repr(v)) for k, v in attrs.items())))
         if key not in by_operands:
             with np.errstate(all="ignore"):
-                result = forward(*(np.ones(a.shape, a.dtype) for a in avals), **attrs)
+                result = _call(name, forward, [np.ones(a.shape, a.dtype) for a in avals], attrs)
             arrays = [np.asarray(r) for r in result] if isinstance(result, tuple) else [np.asarray(result)]
-            avals_of_results = tuple(Aval(r.shape, r.dtype) for r in arrays)
+            avals_of_results = tuple(Aval(r.shape, r.dtype.newbyteorder("=")) for r in arrays)
             by_operands[key] = avals_of_results if isinstance(result, tuple) else avals_of_results[0]
         return by_operands[key]
 
@@ -117,11 +118,11 @@ def _by_example(forward: Callable[..., Any]) -> AbstractRule:
 def _define(
     name: str, forward: Callable[..., Any], vjp: UserVjp, abstract: AbstractRule, *, multiple: bool
 ) -> OpDef:
-    rule = None if isinstance(vjp, NoGradient) else missing_vjp if vjp is None else _of_user(vjp)
+    rule = None if isinstance(vjp, NoGradient) else missing_vjp if vjp is None else _of_user(name, vjp)
     return define(
         _signature(name, forward),
         kind=Kind.OPAQUE,
-        eager=_on_arrays(forward),
+        eager=_on_arrays(name, forward),
         abstract=abstract,
         vjp=rule,
         multiple=multiple,
@@ -130,12 +131,24 @@ def _define(
     )
 
 
-def _of_user(vjp: Callable[..., Any]) -> Callable[..., Any]:
-    """``vjp``, whose complex gradients are those that users see, with those of built-in vjps: their conjugates."""
+def _of_user(name: str, vjp: Callable[..., Any]) -> Callable[..., Any]:
+    """``vjp``, whose complex gradients are those that users see, with those of built-in vjps: their conjugates.
+
+    It must not change the incoming gradient, which may be that of other tensors, too.
+    """
 
     @wraps(vjp)  # whose parameters say what it reads
     def call(g: Any, *rest: Any, **attrs: Any) -> Any:
+        given = [x for x in (g if isinstance(g, (tuple, list)) else (g,)) if isinstance(x, Tensor)]
+        versions = [x._storage.version for x in given]
         grads = vjp(_conjugates(g), *rest, **attrs)
+        for x, version in zip(given, versions, strict=True):
+            if x._storage.version != version:
+                raise InPlaceError(
+                    f"custom op {name!r}: its vjp changes the incoming gradient {x.aval} in place, at "
+                    f"{x._storage.changed_at.full()}; it may be that of other tensors, too. Compute another: "
+                    "g = g * 2, not g *= 2"
+                )
         return _conjugates(grads)
 
     return call
@@ -149,11 +162,11 @@ def _conjugates(g: Any) -> Any:
     return g.conjugate() if isinstance(g, complex) else g
 
 
-def _on_arrays(forward: Callable[..., Any]) -> Callable[..., Any]:
+def _on_arrays(name: str, forward: Callable[..., Any]) -> Callable[..., Any]:
     """``forward`` on arrays only, Python numbers among the operands converted; each result has memory of its own."""
 
     def on_arrays(*operands: Any, **attrs: Any) -> Any:
-        return forward(*map(np.asarray, operands), **attrs)
+        return _call(name, forward, operands, attrs)
 
     @wraps(on_arrays)  # which an ejected module calls: it shares no results
     def call(*operands: Any, **attrs: Any) -> Any:
@@ -166,12 +179,32 @@ def _on_arrays(forward: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _call(name: str, forward: Callable[..., Any], operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """The result of ``forward``, which must not change what it gets: the arrays are the contents of tensors."""
+    arrays = [np.asarray(x).view() for x in operands]
+    for array in arrays:
+        array.flags.writeable = False
+    try:
+        return forward(*arrays, **attrs)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise ReadOnlyError(
+            f"custom op {name!r}: its function changes an argument, or asks for an array that it could change "
+            f"({type(error).__name__}: {error}). Its arguments are the contents of tensors: begin with x = x.copy()"
+        ) from error
+
+
 def _in_own_memory(held: list[Any], others: int) -> Any:
     """The result in the list ``held`` of one, which has ``others`` more owners; a copy if something else has its memory.
 
     ``forward`` may return an operand, a view of one, one array twice, or a buffer that it fills in every call.
     """
-    if not isinstance(held[0], np.ndarray) or (has_owners(held, others) and _is_only_view(held)):
+    if not isinstance(held[0], np.ndarray):
+        return held[0]
+    if not held[0].dtype.isnative:
+        return held[0].astype(held[0].dtype.newbyteorder("="))
+    if held[0].flags.writeable and has_owners(held, others) and _is_only_view(held):
         return held[0]
     return held[0].copy()
 

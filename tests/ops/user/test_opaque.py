@@ -11,7 +11,7 @@ import jitgrad as jg
 import jitgrad.ops.methods
 from jitgrad.autograd import gradcheck, gradgradcheck
 from jitgrad.core.aval import Aval
-from jitgrad.core.errors import AutogradError, OpDefinitionError, ShapeError
+from jitgrad.core.errors import AutogradError, InPlaceError, OpDefinitionError, ReadOnlyError, ShapeError
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.transcendental import pow
 from jitgrad.ops.user import custom_op
@@ -160,3 +160,87 @@ def test_a_fresh_result_is_not_copied():
     op = jg.custom_op(forward=forward, abstract=lambda a: ((1, 3), a.dtype), vjp=jg.no_gradient)
 
     assert op(jg.ones(3)).numpy().ctypes.data == addresses[0]
+
+
+def add_in_place(x):
+    x += 1
+    return x * 2
+
+
+def sort_in_place(x):
+    x.sort()
+    return x[::-1]
+
+
+def change_through_a_view(x):
+    x.reshape(-1)[0] = 99.0
+    return x * 1.0
+
+
+def fill_as_out(x):
+    return np.multiply(x, 2.0, out=x)
+
+
+@pytest.mark.parametrize("abstract", [None, lambda x: x], ids=["by example", "declared"])
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("forward", [add_in_place, sort_in_place, change_through_a_view, fill_as_out])
+def test_a_function_that_changes_its_argument_is_refused(forward, compiled, abstract):
+    op = custom_op(forward, abstract=abstract)
+    call = jg.jit(lambda x: op(x), backend="python") if compiled else op
+    x = tensor([3.0, 1.0, 2.0])
+
+    for _ in range(2):
+        with pytest.raises(ReadOnlyError, match=rf"custom op '{forward.__name__}': its function changes an argument.*x.copy()"):
+            call(x)
+        assert x.tolist() == [3.0, 1.0, 2.0]
+
+
+def test_other_errors_of_the_function_are_its_own():
+    def forward(x):
+        raise ValueError("no such file")
+
+    with pytest.raises(ValueError, match=r"^no such file$"):
+        custom_op(forward)(X)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_results_can_be_changed_and_have_the_byte_order_of_the_machine(compiled):
+    def frozen(x):
+        result = x * 2
+        result.setflags(write=False)
+        return result
+
+    for forward in (frozen, lambda x: (x * 2).astype(">f8"), lambda x: (x * 2).astype(">f8")[::-1]):
+        op = custom_op(forward)
+        call = jg.jit(lambda x, op=op: op(x), backend="python") if compiled else op
+        for _ in range(3):
+            result = call(tensor(X))
+            assert result.dtype == np.float64 and result.dtype.isnative
+            result += 1.0
+            assert result.tolist() == (forward(X) + 1.0).tolist()
+
+
+def double_in_place(g, _out, _x):
+    g *= 2.0
+    return g
+
+
+def set_an_element(g, _out, _x):
+    g[0] = 5.0
+    return g
+
+
+@pytest.mark.parametrize("vjp", [double_in_place, set_an_element])
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_a_vjp_that_changes_the_incoming_gradient_is_refused(vjp, compiled):
+    op = custom_op(lambda x: x * 2, vjp=vjp)
+
+    def loss(x, weights):
+        y = x * 1.0
+        return ((op(y) + y) * weights).sum()  # one gradient goes to both terms
+
+    gradient = jg.grad(loss)
+    call = jg.jit(gradient, backend="python") if compiled else gradient
+    line = "" if compiled else f":{vjp.__code__.co_firstlineno + 1}"
+    with pytest.raises(InPlaceError, match=rf"custom op 'custom': its vjp changes .*test_opaque.py{line}"):
+        call(tensor(X), tensor(X))
