@@ -94,6 +94,7 @@ def plan_call(
     program = prepare.program
     tombstone = Donated(f"@jit function {traced.graph.name!r} at {origin.full()}")
     invalidation = InvalidateDonated(traced, donated, tombstone)
+    reshaped = {result.source for result in traced.results if result.through}  # whose order decides what results share
     history = (AttachHistory(op),) if op is not None else ()
     effects = (WriteData(traced, program, origin), WrapResults(traced))
     return CallPlan(
@@ -111,7 +112,7 @@ def plan_call(
             CheckOverlap(traced, origin),
             CheckContiguous(traced, origin),
             KeepForCheckpoint(traced),
-            OrderChanged(prepare.overwritten),
+            OrderChanged(tuple([k for k in prepare.overwritten if traced.sources[k] not in reshaped])),
         ),
         execution=(prepare, RunProgram(program)),
         decided=(decided := CheckDecided(traced)),

@@ -275,3 +275,25 @@ def test_gradients_flow_through_the_copy_that_a_reshape_makes() -> None:
                 flat *= 2.0  # moves the history of the other
                 (rest * rest).sum().backward()
             assert leaves[0].grad.tolist() == leaves[1].grad.tolist()
+
+
+def filled_and_flattened(x: Any) -> Any:
+    x *= 2.0
+    flat = x.T.reshape(-1)
+    return flat, flat[1:], x.T.reshape(3, 2)
+
+
+def changed_through_a_view_and_flattened(x: Any) -> Any:
+    y = x.swapaxes(0, 1)
+    y += 1.0
+    x[0] = 3.0
+    return x.T.reshape(-1), x.reshape(-1)[2:], y
+
+
+@pytest.mark.parametrize("function", [filled_and_flattened, changed_through_a_view_and_flattened])
+def test_a_reshape_after_a_change_of_the_argument_shares_its_memory_where_eager_does(function: Callable[[Any], Any]) -> None:
+    compiled = jg.jit(function)
+    for name in (*LAYOUTS, *LAYOUTS):
+        for _ in range(2):
+            x, y = laid_out(name), laid_out(name)
+            assert_same_after_changes((compiled(x), x), (function(y), y))
