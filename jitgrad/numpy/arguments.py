@@ -83,6 +83,21 @@ def floating(x: Any) -> Tensor:
     return given if given.dtype.kind in "fc" else arithmetic.astype(given, FLOAT64)
 
 
+def floats_of(*xs: Any) -> list[Any]:
+    """``xs`` in the float dtype in which NumPy's ufuncs compute with them together; Python numbers as they are."""
+    given = [operand(x) for x in xs]
+    if all(type(x) in _PYTHON for x in given):
+        return [tensor_of(x, FLOAT64) for x in given]
+    weak = [x if type(x) in _PYTHON else tensor_of(x).dtype for x in given]
+    dtype = np.result_type(np.float16, *weak)
+    return [x if type(x) in _PYTHON else in_dtype(tensor_of(x), dtype) for x in given]
+
+
+def float_of(x: Any) -> Tensor:
+    """``x`` in the float dtype in which NumPy's ufuncs compute with it: float16 for int8, float64 for int32."""
+    return tensor_of(floats_of(x)[0])
+
+
 def common_dtype(*xs: Tensor) -> Dtype:
     """The dtype that ``xs`` together have in NumPy."""
     return np.result_type(*(x.dtype for x in xs))

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
-from jitgrad.numpy.arguments import FLOAT64, Ufunc, as_ufunc, floating, refuse, tensor_of
+from jitgrad.numpy.arguments import FLOAT64, Ufunc, as_ufunc, float_of, floating, floats_of, refuse, tensor_of
 from jitgrad.ops import arithmetic, comparison, complex_numbers, complex_parts, rounding, transcendental, trigonometric
 from jitgrad.ops.complex_parts import is_complex
 from jitgrad.ops.creation import zeros_like
@@ -116,21 +116,23 @@ def _float_power(x: Any, y: Any) -> Tensor:
 
 def _fabs(x: Any) -> Tensor:
     """The absolute value, as a float."""
-    return arithmetic.abs(floating(x))
+    return arithmetic.abs(float_of(x))
 
 
 @beside_operands
 def _logaddexp2(x: Any, y: Any) -> Tensor:
     """``log2(2**x + 2**y)``, without overflow."""
     log_2 = math.log(2.0)
-    return arithmetic.divide(transcendental.logaddexp(arithmetic.multiply(x, log_2), arithmetic.multiply(y, log_2)), log_2)
+    scaled = [arithmetic.multiply(v, log_2) for v in floats_of(x, y)]
+    return arithmetic.divide(transcendental.logaddexp(*scaled), log_2)
 
 
 @beside_operands
 def _heaviside(x: Any, at_zero: Any) -> Tensor:
     """0 where ``x`` is negative, 1 where it is positive, and ``at_zero`` where it is 0."""
-    step = arithmetic.multiply(arithmetic.add(arithmetic.sign(floating(x)), 1.0), 0.5)
-    return comparison.where(comparison.equal(x, 0), arithmetic.multiply(at_zero, 1.0), step)
+    number, given = floats_of(x, at_zero)
+    step = arithmetic.multiply(arithmetic.add(arithmetic.sign(number), 1.0), 0.5)
+    return comparison.where(comparison.equal(number, 0), arithmetic.multiply(given, 1.0), step)
 
 
 def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -156,16 +158,16 @@ def _ignoring_nan(x: Any, y: Any, chosen: Tensor) -> Tensor:
 
 def _radians(x: Any) -> Tensor:
     """``x`` degrees in radians."""
-    return arithmetic.multiply(floating(x), math.pi / 180)
+    return arithmetic.multiply(float_of(x), math.pi / 180)
 
 
 def _degrees(x: Any) -> Tensor:
     """``x`` radians in degrees."""
-    return arithmetic.multiply(floating(x), 180 / math.pi)
+    return arithmetic.multiply(float_of(x), 180 / math.pi)
 
 
 float_power: Ufunc = as_ufunc(_float_power, "float_power")
-rint: Ufunc = as_ufunc(lambda x: rounding.rint(floating(x)), "rint")
+rint: Ufunc = as_ufunc(lambda x: rounding.rint(float_of(x)), "rint")
 fabs: Ufunc = as_ufunc(_fabs, "fabs")
 cbrt: Ufunc = as_ufunc(lambda x: apply(CUBE_ROOT, x), "cbrt")
 logaddexp2: Ufunc = as_ufunc(_logaddexp2, "logaddexp2")
@@ -203,7 +205,7 @@ def imag(val: Any) -> Tensor:
 
 def angle(z: Any, deg: bool = False) -> Tensor:
     """The angle of each number with the positive real axis, in radians, or in degrees."""
-    out = complex_numbers.angle(floating(z))
+    out = complex_numbers.angle(float_of(z))
     return _degrees(out) if deg else out
 
 

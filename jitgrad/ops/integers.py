@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, broadcast_shapes
+from jitgrad.core.aval import Aval, Dtype, broadcast_shapes
 from jitgrad.core.errors import DtypeError
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import abs as abs_
 from jitgrad.ops.arithmetic import astype, clip, multiply, negative, subtract
-from jitgrad.ops.comparison import equal, logical_not, where
+from jitgrad.ops.comparison import equal, greater, less, logical_not, where
 from jitgrad.ops.creation import asarray, detached, full
 from jitgrad.ops.indexing import take
 from jitgrad.ops.movement import flatten
@@ -34,6 +34,7 @@ def _gcd_aval(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Aval:
 GCD: OpDef = define(
     "gcd(x, y)", kind=Kind.OPAQUE, eager=np.gcd, abstract=_gcd_aval, vjp=None, domain=("index", "index")
 )
+_LARGEST_EXPONENT = 1 << 16  # larger ones give 0 or infinity as well
 EXPONENT: OpDef = define(
     "exponent(x)",
     kind=Kind.OPAQUE,
@@ -57,15 +58,30 @@ def lcm(x: Operand, y: Operand) -> Tensor:
 
 
 def ldexp(x: Operand, exponent: Operand) -> Tensor:
-    """``x * 2**exponent`` for integer exponents, without overflow on the way."""
+    """``x * 2**exponent`` for integer exponents, rounded once, however large they are."""
     n = asarray(exponent)
-    if n.dtype.kind not in "iu":
+    if n.dtype.kind not in "iub":
         raise DtypeError(f"ldexp: the exponents must be integers, got {n.aval}")
     given = asarray(x)
-    number = given if given.dtype.kind == "f" else astype(given, np.float64)
-    half = floor_divide(n, 2)
-    first, second = (exp2(astype(k, number.dtype)) for k in (half, subtract(n, half)))
-    return multiply(multiply(number, first), second)
+    number = astype(given, np.result_type(given.dtype, np.float16), copy=False)
+    if number.dtype == np.float16:  # float32 holds all products that float16 does not round to 0 or infinity
+        return astype(ldexp(astype(number, np.float32), n), np.float16)
+    if n.dtype.itemsize > 2:
+        n = clip(n, None if n.dtype.kind == "u" else -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
+    n = astype(n, np.int32)
+    limits = np.finfo(number.dtype)
+    highest, lowest = int(limits.maxexp) - 1, int(limits.minexp)
+    # only the last product may be denormal, or it would be rounded twice: as in musl's scalbn
+    for _ in range(2):
+        part = where(greater(n, highest), highest, where(less(n, lowest), lowest + int(limits.nmant) + 1, 0))
+        number = multiply(number, _power_of_2(part, number.dtype))
+        n = subtract(n, part)
+    return multiply(number, _power_of_2(clip(n, lowest, highest), number.dtype))
+
+
+def _power_of_2(n: Tensor, dtype: Dtype) -> Tensor:
+    """``2**n``, in float64 first: NumPy's float32 function is not exact."""
+    return astype(exp2(astype(n, np.float64)), dtype)
 
 
 class MantissaAndExponent(NamedTuple):
@@ -78,7 +94,7 @@ class MantissaAndExponent(NamedTuple):
 def frexp(x: Operand) -> MantissaAndExponent:
     """Each float as a mantissa and an int32 exponent of 2; 0, infinity and NaN are their own mantissa."""
     number = asarray(x)
-    number = number if number.dtype.kind == "f" else astype(number, np.float64)
+    number = astype(number, np.result_type(number.dtype, np.float16), copy=False)
     exponent = apply(EXPONENT, detached(number))
     return MantissaAndExponent(ldexp(number, negative(exponent)), exponent)
 
