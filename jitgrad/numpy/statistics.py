@@ -258,6 +258,8 @@ def _count(a: Tensor, axis: Any, keepdims: bool) -> Tensor:
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Tensor:
     """The mean of the elements that are not NaN; NaN where there are none."""
     given = in_dtype(floating(a), dtype)
+    if given.dtype == np.float16:  # whose sums and counts overflow where the mean does not
+        return astype(nanmean(given, axis, np.float32, out, keepdims), np.float16)
     return divide(nansum(given, axis, None, out, keepdims), _count(given, axis, keepdims))
 
 
@@ -265,9 +267,14 @@ def nanvar(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False
 ) -> Tensor:
     """:func:`var` of the elements that are not NaN; NaN where there are no more than ``ddof``."""
+    if tensor_of(a).dtype.kind not in "fc":
+        return var(a, axis, dtype, out, ddof, keepdims)
     given = in_dtype(floating(a), dtype)
+    if given.dtype == np.float16:
+        return astype(nanvar(given, axis, np.float32, out, ddof, keepdims), np.float16)
     distance = subtract(given, nanmean(given, axis, keepdims=True))
-    total = nansum(squared_size(distance), axis, None, out, keepdims)
+    # not nansum: the distance of an infinite number is NaN, and so is the variance
+    total = sum(where(isnan(given), 0.0, squared_size(distance)), axis, None, out, keepdims)
     degrees = subtract(_count(given, axis, keepdims), ddof)
     return divide(total, where(degrees > 0, degrees, math.nan))
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,12 @@ import jitgrad as jg
 import jitgrad.numpy as jnp
 
 DTYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "int64", "float16", "float32", "float64")
-OPERANDS = {"compiled": jg.jit(lambda f, *xs: f(*xs), backend="python"), "eager": lambda f, *xs: f(*xs)}
+
+
+def results(function: Callable[..., Any], *xs: Any) -> list[np.ndarray[Any, Any]]:
+    """Of an eager and of a compiled call."""
+    tensors = [jg.asarray(x) for x in xs]
+    return [call(*tensors).numpy() for call in (function, jg.jit(function, backend="python"))]
 
 
 def numbers(dtype: str) -> np.ndarray[Any, Any]:
@@ -21,8 +29,7 @@ def numbers(dtype: str) -> np.ndarray[Any, Any]:
 
 def assert_equal_to_numpy(name: str, *xs: Any, ulp: int = 4) -> None:
     expected = getattr(np, name)(*xs)
-    for call in OPERANDS.values():
-        found = call(getattr(jnp, name), *[jg.asarray(x) for x in xs]).numpy()
+    for found in results(getattr(jnp, name), *xs):
         assert found.dtype == expected.dtype, [x.dtype for x in xs]
         np.testing.assert_array_max_ulp(found, expected, ulp)
 
@@ -72,3 +79,30 @@ def test_exponents_of_any_size_and_dtype(dtype: str) -> None:
         expected = np.ldexp(x, np.clip(n.astype(np.float64), -5000, 5000).astype(np.int32))
     np.testing.assert_array_equal(jnp.ldexp(jg.asarray(x), jg.asarray(n)).numpy(), expected)
     assert np.isfinite(jg.grad(lambda x: jnp.ldexp(x, jg.asarray(np.minimum(n, 8))).sum())(jg.asarray(x)).numpy()).all()
+
+
+STATISTICS = {
+    "an infinite number": np.array([1.0, np.inf, np.nan]),
+    "integers": np.array([1, 2, 3]),
+    "bools": np.array([True, False]),
+    "nothing": np.array([np.nan, np.nan]),
+    "complex numbers": np.array([1 + 1j, np.nan, 2]),
+}
+
+
+@pytest.mark.parametrize("ddof", [0, 1, 3])
+@pytest.mark.parametrize("case", STATISTICS)
+def test_variances_without_nan(case: str, ddof: int) -> None:
+    x = STATISTICS[case]
+    for name in ("nanvar", "nanstd"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = getattr(np, name)(x, ddof=ddof)
+        for found in results(partial(getattr(jnp, name), ddof=ddof), x):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_means_of_many_float16_numbers_do_not_overflow() -> None:
+    x = np.full(70_000, 3.0, np.float16)
+    assert jnp.nanmean(jg.asarray(x)).item() == 3.0
+    assert jnp.nanvar(jg.asarray(x)).item() == 0.0
