@@ -12,6 +12,7 @@ import numpy as np
 from jitgrad.core.aval import Aval
 from jitgrad.core.dispatch import apply_op, aval_of
 from jitgrad.core.errors import InPlaceError, OpDefinitionError, ReadOnlyError
+from jitgrad.core.ir import exact
 from jitgrad.core.op import Kind, OpDef, define, missing_vjp
 from jitgrad.core.references import has_owners
 from jitgrad.core.tensor import Tensor
@@ -103,7 +104,7 @@ def _by_example(name: str, forward: Callable[..., Any]) -> AbstractRule:
     by_operands: dict[Any, Any] = {}
 
     def rule(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Any:
-        key = (tuple(avals), tuple(sorted((k, repr(v)) for k, v in attrs.items())))
+        key = (tuple(avals), tuple([(k, _attribute_key(attrs[k])) for k in sorted(attrs)]))
         if key not in by_operands:
             with np.errstate(all="ignore"):
                 result = _call(name, forward, [np.ones(a.shape, a.dtype) for a in avals], attrs)
@@ -113,6 +114,17 @@ def _by_example(name: str, forward: Callable[..., Any]) -> AbstractRule:
         return by_operands[key]
 
     return rule
+
+
+def _attribute_key(value: Any) -> Any:
+    """Equal only for attributes of which ``forward`` can make nothing different: texts may be equal, or shortened."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype, value.tobytes()
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return type(value), exact(value)
 
 
 def _define(

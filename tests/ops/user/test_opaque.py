@@ -244,3 +244,18 @@ def test_a_vjp_that_changes_the_incoming_gradient_is_refused(vjp, compiled):
     line = "" if compiled else f":{vjp.__code__.co_firstlineno + 1}"
     with pytest.raises(InPlaceError, match=rf"custom op 'custom': its vjp changes .*test_opaque.py{line}"):
         call(tensor(X), tensor(X))
+
+
+def test_shapes_by_example_depend_on_attributes_of_the_same_text():
+    class Size:
+        def __init__(self, length):
+            self.length = length
+
+        def __repr__(self):
+            return "size"
+
+    op = custom_op(lambda x, *, size: np.ones(size.length) * x.sum())
+    assert [op(X, size=Size(n)).shape for n in (2, 3, 2)] == [(2,), (3,), (2,)]
+    by_mask = custom_op(lambda x, *, mask: x[: mask.sum()])
+    masks = [np.arange(5000) == k for k in (2000, -1)]  # whose texts are shortened
+    assert [by_mask(X, mask=mask).shape for mask in masks] == [(1,), (0,)]
