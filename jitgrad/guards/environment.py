@@ -11,7 +11,8 @@ from weakref import proxy
 
 import numpy as np
 
-from jitgrad.core.errors import UnguardableError
+from jitgrad.core.context import TEXT_OF_TRACED
+from jitgrad.core.errors import JitgradError, UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.core.traced_constants import fill_constant
@@ -39,6 +40,7 @@ from jitgrad.guards.writes import (
 
 MAX_ARRAY_BYTES = 64 * 1024  # compared on every call: 64 kB take about 3 us
 TEXT_STORED = "the text of a tensor has no elements in a trace: store or return the tensor, and make its text after the call"
+TEXT_IN_ERROR = "@jit runs the function on tensors without elements: `.eager(...)` of the @jit function raises this with them"
 MAX_COMPARED_BYTES = 64 * 1024 * 1024  # likewise, in about 10 ms
 
 
@@ -71,8 +73,10 @@ class Environment:
         try:
             with self._observer:
                 result = function(*args, **kwargs)
-        except Exception:
+        except Exception as error:
             self._raise_errors()
+            if TEXT_OF_TRACED in str(error) and not isinstance(error, JitgradError):
+                error.add_note(TEXT_IN_ERROR)
             raise
         self._observer.contents.everything(result, Origin.of_code_of(function), operands=True)
         self._raise_errors()

@@ -162,3 +162,14 @@ def test_what_a_logger_does_not_write_is_no_effect() -> None:
 
     LOG.setLevel(logging.WARNING)
     assert jg.jit(function, backend="python")(jg.ones(3)).tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("text", ["loss is {0}", "no loss"])
+def test_an_error_with_the_text_of_a_tensor_says_where_its_elements_are(text: str) -> None:
+    def function(x: Any) -> Any:
+        raise ValueError(text.replace("{0}", f"{x.sum()}"))
+
+    with pytest.raises(ValueError, match="loss") as caught:
+        jg.jit(function, backend="python")(jg.ones(3))
+    notes = getattr(caught.value, "__notes__", [])
+    assert any(".eager(...)" in note for note in notes) == (text == "loss is {0}")
