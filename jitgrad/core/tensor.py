@@ -394,5 +394,6 @@ def check_supported(what: str, dtype: Any) -> Dtype:
         instead = getattr(dtype, "instead", "")  # of a dtype that others have
         raise DtypeError(f"{what}: {shown(dtype)} is no dtype{instead}; {', '.join(names)} are") from None
     if result.char not in SUPPORTED or not result.isnative:
-        raise DtypeError(f"{what}: dtype {result} is not supported; bool, integer, float and complex dtypes are")
+        order = "" if result.isnative else f" in the byte order of this machine: x.astype({result.str[1:]!r})"
+        raise DtypeError(f"{what}: dtype {result} is not supported; bool, integer, float and complex dtypes are{order}")
     return result

@@ -29,7 +29,7 @@ from jitgrad.ops.memory_formats import check_memory_format
 from jitgrad.ops.movement import SUM, broadcast_to, expand_dims
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import move, placing
-from jitgrad.ops.python_data import array_from
+from jitgrad.ops.python_data import array_from, in_order_of_machine
 from jitgrad.ops.rounding import floor
 
 
@@ -123,7 +123,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     """A new tensor with a copy of ``data``: nested sequences, numbers, an ndarray, a Tensor.
 
     Python floats become the default dtype (float32 unless :func:`jitgrad.set_default_dtype` changed it), Python ints
-    int64; an ndarray and a Tensor keep their dtype. The copy has no history.
+    int64; an ndarray and a Tensor keep their dtype, in the byte order of this machine. The copy has no history.
 
     Raises:
         DtypeError: string or object data, or ``requires_grad`` of a dtype that is neither floating nor complex.
@@ -131,7 +131,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     """
     if isinstance(data, (Tensor, np.ndarray)):
         if not isinstance(data, Tensor):
-            check_supported("tensor", data.dtype)
+            check_supported("tensor", (data := in_order_of_machine(data)).dtype)
         out = detached(apply(COPY, data))
     elif current_interpreter.get().tracing and _holds_traced(data):
         out = detached(_stacked(data))

@@ -8,6 +8,7 @@ import numpy as np
 
 from jitgrad.core.aval import complex_dtype_of
 from jitgrad.core.config import get_default_dtype
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import OperandError, TracedValueError
 from jitgrad.core.tensor import check_supported
 
@@ -17,6 +18,12 @@ def _holds_numpy(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return any(map(_holds_numpy, data))
     return hasattr(data, "dtype")
+
+
+def in_order_of_machine(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """``array`` with its bytes in the order of this machine; as it is in a trace, which reads it in each call."""
+    swapped = not array.dtype.isnative and not current_interpreter.get().tracing
+    return array.astype(array.dtype.newbyteorder("=")) if swapped else array
 
 
 def array_from(what: str, data: Any) -> np.ndarray[Any, Any]:

@@ -34,6 +34,17 @@ def test_tensor_dtypes(data, dtype):
     np.testing.assert_array_equal(result.numpy(), np.asarray(data))
 
 
+@pytest.mark.parametrize("dtype", [">f4", ">f8", ">i2", ">c8"])
+def test_arrays_in_another_byte_order(dtype):
+    array = np.arange(3).astype(dtype)
+    x = jg.tensor(array)
+
+    assert x.dtype.isnative and x.tolist() == array.tolist() and (x + x).tolist() == (array + array).tolist()
+    for call in (lambda: jg.asarray(array), lambda: x + array, jg.jit(lambda: jg.tensor(array) + 1)):  # which copy nothing
+        with pytest.raises(DtypeError, match=rf"{dtype} is not supported.*byte order of this machine: x.astype\('{dtype[1:]}'\)"):
+            call()
+
+
 def test_default_dtype_can_be_changed():
     jg.set_default_dtype("float64")
     try:
