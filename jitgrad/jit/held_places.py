@@ -26,11 +26,20 @@ class ReplacedTensorsError(UnguardableError):
         self.places = places
 
 
+class ChangedContainersError(UnguardableError):
+    """The function changes the lists or dicts of tensors that ``places`` hold: they cannot be arguments."""
+
+    def __init__(self, message: str, places: Sequence[HeldPlace]) -> None:
+        super().__init__(message)
+        self.places = places
+
+
 class HeldPlaces:
     """The places of one @jit function."""
 
     def __init__(self) -> None:
         self.places: tuple[HeldPlace, ...] = ()
+        self._given_back: set[tuple[int, Hashable]] = set()  # places that were held, which guards watch again
         self._replaced: Counter[tuple[int, Hashable]] = Counter()  # by callers, between calls
 
     def read(self) -> tuple[Any, ...]:
@@ -39,14 +48,23 @@ class HeldPlaces:
 
     def add(self, places: Iterable[HeldPlace]) -> bool:
         """Take ``places`` from now on; whether any is new."""
-        known = {place.identity for place in self.places}
-        new = [place for place in places if place.identity not in known][: MOST_PLACES - len(known)]
+        known = {place.identity for place in self.places} | self._given_back
+        new = [place for place in places if place.identity not in known][: MOST_PLACES - len(self.places)]
         self.places += tuple(new)
         return bool(new)
 
     def add_from(self, error: Exception) -> bool:
-        """Whether the function can be traced again, with the tensors that it replaced as arguments."""
+        """Whether the function can be traced again, with the tensors that it replaced as arguments, or without the containers
+        that it changes."""
+        if isinstance(error, ChangedContainersError):
+            return self._give_back(error.places)
         return isinstance(error, ReplacedTensorsError) and self.add(error.places)
+
+    def _give_back(self, places: Iterable[HeldPlace]) -> bool:
+        held = {place.identity for place in self.places}
+        self._given_back |= {place.identity for place in places} & held
+        self.places = tuple([place for place in self.places if place.identity not in self._given_back])
+        return len(self.places) < len(held)
 
     def add_replaced(self, guards: Iterable[Guard]) -> bool:
         """Take the places in which a caller replaced a tensor for the second time, as ``guards`` show."""

@@ -25,7 +25,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.guards.environment import Environment
 from jitgrad.guards.writes import HeldPlace
 from jitgrad.jit.devices import device_of_arguments, place_of
-from jitgrad.jit.held_places import ReplacedTensorsError
+from jitgrad.jit.held_places import ChangedContainersError, ReplacedTensorsError
 from jitgrad.jit.records import NAMESPACE
 from jitgrad.jit.result_check import ResultParts
 from jitgrad.jit.result_outputs import ResultOutputs
@@ -86,16 +86,30 @@ def _check_containers(
         given = optree.tree_leaves(arguments[:2], none_is_leaf=True, namespace=NAMESPACE)
         same = treedef.children()[:2] == call.treedef.children()[:2] and all(map(is_, given, leaves))
         if same:  # what a place holds that callers fill anew
-            raise UnguardableError(
+            raise ChangedContainersError(
                 f"@jit function {name!r} at {Origin.of_code_of(function).full()} changes a dict or list that was made anew "
                 f"between calls, of {', '.join(dict.fromkeys(call.held_names))}: keep one list, and change its items "
-                "(`items[:] = [...]`) where it was replaced."
+                "(`items[:] = [...]`) where it was replaced.",
+                _changed_places(call, leaves, arguments[2]),
             )
         raise UnguardableError(
             f"@jit function {name!r} at {Origin.of_code_of(function).full()} changes a dict, list or record that is an "
             "argument; the compiled program would not do that again. Change a copy, such as dict(argument) or "
             "[*argument], and return it."
         )
+
+
+def _changed_places(call: Call, leaves: Sequence[Any], held: Sequence[Any]) -> list[HeldPlace]:
+    """The places of ``call`` whose containers, now ``held``, have other items than ``leaves``, which they got for the trace."""
+    changed = []
+    start = len(leaves) - len(call.held_names)
+    for place, value, structure in zip(call.held, held, call.treedef.children()[2].children(), strict=True):
+        end = start + structure.num_leaves
+        after, treedef = optree.tree_flatten(value, none_is_leaf=True, namespace=NAMESPACE)
+        if treedef != structure or not all(map(is_, after, leaves[start:end])):
+            changed.append(place)
+        start = end
+    return changed
 
 
 def _unbox(x: Any) -> Any:

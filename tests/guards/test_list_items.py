@@ -128,13 +128,34 @@ def test_gradients_flow_through_the_items_of_one_call() -> None:
     np.testing.assert_allclose(trained(jg.jit), trained(lambda f: f), rtol=1e-5)
 
 
-def test_a_list_that_callers_make_anew_is_refused_with_the_remedy() -> None:
-    place = new_place()
-    f = jg.jit(lambda x: cells(place, x), backend="python")
-    with pytest.raises(UnguardableError, match=r"made anew between calls.*items\[:\] = "):
-        for _ in range(4):
-            f(jg.ones(2))
-            place.states = [jg.zeros(2) for _ in range(3)]
+def test_a_list_that_callers_make_anew_is_traced_anew() -> None:
+    eager, compiled = new_place(), new_place()
+    f = jg.jit(lambda x: cells(compiled, x), backend="python")
+    for k in range(6):
+        x = jg.tensor([1.0 + k, -0.5])
+        assert f(x).item() == pytest.approx(cells(eager, x).item(), rel=1e-5)
+        for one, other in zip(compiled.states, eager.states, strict=True):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5)
+        if k % 2:
+            for place in (eager, compiled):
+                place.states = [jg.zeros(2) for _ in range(3)]
+
+
+def test_a_history_that_callers_begin_anew_grows() -> None:
+    """The list was an argument, because its tensors were other ones for the second time; it cannot be one if it grows."""
+    place = SimpleNamespace(history=[], rate=1.0)
+
+    @jg.jit(backend="python")
+    def step(x: Any) -> Any:
+        place.history.append(x * place.rate)
+        return x.sum()
+
+    for epoch in range(4):
+        place.history = []
+        for k in range(3):
+            place.rate = 1.0 + k + epoch  # each has a trace
+            assert step(jg.ones(2)).item() == 2.0
+        assert [x.tolist() for x in place.history] == [[1.0 + k + epoch] * 2 for k in range(3)]
 
 
 def test_an_item_that_is_replaced_beside_an_append_is_refused() -> None:
