@@ -56,13 +56,16 @@ from jitgrad.ops.tables import ELEMENTWISE
 # --- operators ---------------------------------------------------------------------------------------------------
 
 
+def _stands_for_number(tensor: Tensor) -> bool:
+    return (interpreter := current_interpreter.get()).tracing and interpreter.stands_for_number(tensor)
+
+
 def _in_place(function: Binary) -> Callable[[Tensor, Any], Any]:
     def change(self: Tensor, other: Any) -> Any:
         if not is_operand(other):
             return NotImplemented
         # a float of the caller has no memory: other names of it keep their value
-        number = (interpreter := current_interpreter.get()).tracing and interpreter.stands_for_number(self)
-        return function(self, other) if number else update(function, self, other)
+        return function(self, other) if _stands_for_number(self) else update(function, self, other)
 
     return change
 
@@ -154,7 +157,7 @@ def _operators() -> dict[str, Any]:
         "__array_ufunc__": interop.array_ufunc,
         "__array_function__": interop.array_function,
         "__array_namespace__": interop.array_namespace,
-        "__copy__": clone,
+        "__copy__": _copy,
         "__deepcopy__": _deepcopy,
         "__reduce__": _reduce,
     }
@@ -174,7 +177,13 @@ def _detach_(self: Tensor) -> Tensor:
     return self
 
 
+def _copy(self: Tensor) -> Tensor:
+    return self if _stands_for_number(self) else clone(self)
+
+
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if _stands_for_number(self):
+        return self
     if self.grad_fn is not None:
         raise AutogradError(f"deepcopy of {self.aval}, a result with history: copy .detach() of it, or .clone() it")
     new = detached(clone(detached(self)))

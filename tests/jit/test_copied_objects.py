@@ -104,3 +104,21 @@ def test_pickled_tensors() -> None:
     assert unpickled(jg.tensor(2.0)).shape == ()
     with pytest.raises(AutogradError, match=r"pickle \.detach\(\)"):
         pickle.dumps(tied * 2.0)
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda v: copy.deepcopy([v])[0], lambda v: copy.deepcopy({"a": v})["a"]]
+)
+def test_a_copied_number_stays_a_number(copied: Callable[[Any], Any]) -> None:
+    """It takes the dtype of the tensor that it meets, and other names of it keep their value."""
+
+    def function(x: Any, rate: float) -> Any:
+        other = copied(rate)
+        other += 1.0
+        return x * other * rate
+
+    compiled = jg.jit(function, backend="python", check="off")
+    for rate in (2.5, 3.5):
+        found, expected = compiled(jg.ones(2), rate), function(jg.ones(2), rate)
+        assert found.dtype == expected.dtype == np.float32
+        assert found.tolist() == expected.tolist()
