@@ -64,6 +64,8 @@ def tensor_of(x: Any, dtype: Any = None) -> Tensor:
     given = operand(x)
     if type(given) in _PYTHON:
         given = np.asarray(given)
+    elif type(given) is Tensor and given.aval.weak and dtype is None:  # it stands for a Python number in a trace
+        given = creation.clone(given)
     return creation.asarray(given, dtype=dtype)
 
 

@@ -133,6 +133,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         if not isinstance(data, Tensor):
             check_supported("tensor", (data := in_order_of_machine(data)).dtype)
         out = detached(apply(COPY, data))
+        dtype = _dtype_of_number(data) if dtype is None and isinstance(data, Tensor) and data.aval.weak else dtype
     elif current_interpreter.get().tracing and _holds_traced(data):
         out = detached(_stacked(data))
     else:
@@ -191,10 +192,9 @@ def detached(x: Tensor) -> Tensor:
 
 
 def _dtype_of_number(value: Any) -> Dtype:
-    if isinstance(value, (float, complex)) and not isinstance(value, np.generic):
-        default = get_default_dtype()
-        return default if isinstance(value, float) else complex_dtype_of(default)
-    return aval_of(FULL, value).dtype
+    aval = aval_of(FULL, value)  # a Python number, or what stands for one, is weak
+    kind, default = aval.dtype.kind if aval.weak else "", get_default_dtype()
+    return default if kind == "f" else complex_dtype_of(default) if kind == "c" else aval.dtype
 
 
 def _checked_shape(what: str, shape: Any) -> Shape:

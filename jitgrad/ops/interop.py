@@ -66,7 +66,9 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **keyw
             f"{call} of a tensor takes no {', '.join(sorted(keywords))}=. To change an ndarray in place by a tensor, "
             "use t.detach().numpy()"
         )
-    return function(*(np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs))
+    result = function(*(np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs))
+    weak = isinstance(result, Tensor) and result.aval.weak  # of what stands for a Python number, NumPy makes a scalar
+    return creation.clone(result) if weak else result
 
 
 def _with_correction(function: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -42,9 +42,9 @@ class _Simplifier(Rewriter):
             return empty
         rule = _reduction_rule(op) if op.kind is Kind.REDUCE else RULES.get(op)
         simpler = rule(self, tuple(self.unbroadcast(op, ins, out)), attrs, out) if rule is not None else None
-        if simpler is not None and simpler.aval.shape == out.shape and simpler.aval.dtype == out.dtype:
-            return simpler
-        return None
+        if simpler is None or simpler.aval.shape != out.shape or simpler.aval.dtype != out.dtype:
+            return None
+        return simpler if out.weak or not simpler.aval.weak else None  # else readers would compute in their own dtype
 
     def uniform(self, op: OpDef, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval) -> Atom | None:
         """An elementwise op on repeated numbers alone is the repeated result."""
@@ -181,7 +181,7 @@ def _astype(r: _Simplifier, ins: tuple[Atom, ...], attrs: Any, out: Aval) -> Ato
 
 
 def _identity(r: _Simplifier, ins: tuple[Atom, ...], attrs: Any, out: Aval) -> Atom | None:
-    return ins[0]
+    return ins[0] if out.weak or not ins[0].aval.weak else r.apply(ASTYPE, ins[0], dtype=out.dtype)
 
 
 def _full(r: _Simplifier, ins: tuple[Atom, ...], attrs: Any, out: Aval) -> Atom | None:
