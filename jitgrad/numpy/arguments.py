@@ -12,6 +12,7 @@ from jitgrad.core.aval import Dtype
 from jitgrad.core.errors import ArgumentError, OperandError
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops import arithmetic, creation, joining
+from jitgrad.ops.python_data import is_number_of_trace
 
 FLOAT64 = np.dtype(np.float64)
 INT64 = np.dtype(np.int64)
@@ -64,6 +65,8 @@ def tensor_of(x: Any, dtype: Any = None) -> Tensor:
     given = operand(x)
     if type(given) in _PYTHON:
         given = np.asarray(given)
+    elif is_number_of_trace(given):
+        dtype = dtype or (INT64 if isinstance(given, int) else FLOAT64)
     elif type(given) is Tensor and given.aval.weak and dtype is None:  # it stands for a Python number in a trace
         given = creation.clone(given)
     return creation.asarray(given, dtype=dtype)

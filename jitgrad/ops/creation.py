@@ -14,7 +14,6 @@ from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import creation_device, current_interpreter
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, OperandError, ShapeError
-from jitgrad.core.ir import Value
 from jitgrad.core.op import REGISTRY, Kind, define
 from jitgrad.core.storage import DETACHED
 from jitgrad.core.tensor import Tensor, check_supported
@@ -29,7 +28,7 @@ from jitgrad.ops.memory_formats import check_memory_format
 from jitgrad.ops.movement import SUM, broadcast_to, expand_dims
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import move, placing
-from jitgrad.ops.python_data import array_from, in_order_of_machine
+from jitgrad.ops.python_data import array_from, holds_traced, in_order_of_machine, is_number_of_trace
 from jitgrad.ops.rounding import floor
 
 
@@ -97,13 +96,7 @@ def _finish(out: Tensor, dtype: Any, what: str, requires_grad: bool) -> Tensor:
     return out.requires_grad_() if requires_grad else out
 
 
-def _holds_traced(data: Any) -> bool:
-    if isinstance(data, (list, tuple)):
-        return any(map(_holds_traced, data))
-    return isinstance(data, Tensor) and type(data._data) is Value
-
-
-def _stacked(data: list[Any] | tuple[Any, ...]) -> Tensor:
+def _stacked(data: Any, dtype: Any) -> Tensor:
     """Nested sequences with traced tensors, in the dtype that NumPy finds for their values; numbers alone in the default one."""
     own: list[bool] = []
 
@@ -111,11 +104,14 @@ def _stacked(data: list[Any] | tuple[Any, ...]) -> Tensor:
         if isinstance(part, (list, tuple)):
             parts = [join(x) for x in part]
             return apply(REGISTRY["concat"], *[expand_dims(x, 0) for x in parts], axis=0)
+        if is_number_of_trace(part):
+            own.append(False)
+            return clone(astype(part, np.int64 if isinstance(part, int) else np.float64))
         own.append(hasattr(part, "dtype") and not (isinstance(part, Tensor) and part.aval.weak))
         return asarray(part) if hasattr(part, "dtype") else asarray(np.asarray(part))
 
     out = join(data)
-    return out if any(own) or out.dtype.kind not in "f" else astype(out, get_default_dtype())
+    return out if any(own) or out.dtype.kind not in "f" else astype(out, dtype or get_default_dtype())
 
 
 @placing
@@ -134,8 +130,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
             check_supported("tensor", (data := in_order_of_machine(data)).dtype)
         out = detached(apply(COPY, data))
         dtype = _dtype_of_number(data) if dtype is None and isinstance(data, Tensor) and data.aval.weak else dtype
-    elif current_interpreter.get().tracing and _holds_traced(data):
-        out = detached(_stacked(data))
+    elif current_interpreter.get().tracing and holds_traced(data):
+        out = detached(_stacked(data, dtype))
     else:
         array = array_from("tensor", data)
         if dtype is not None:

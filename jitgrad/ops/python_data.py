@@ -10,7 +10,8 @@ from jitgrad.core.aval import complex_dtype_of
 from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import OperandError, TracedValueError
-from jitgrad.core.tensor import check_supported
+from jitgrad.core.ir import Value
+from jitgrad.core.tensor import Tensor, check_supported
 
 
 def _holds_numpy(data: Any) -> bool:
@@ -24,6 +25,18 @@ def in_order_of_machine(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """``array`` with its bytes in the order of this machine; as it is in a trace, which reads it in each call."""
     swapped = not array.dtype.isnative and not current_interpreter.get().tracing
     return array.astype(array.dtype.newbyteorder("=")) if swapped else array
+
+
+def is_number_of_trace(x: Any) -> bool:
+    """Whether ``x`` stands for a number in a trace, as what ``item()`` gives does: an int or a float by ``isinstance`` alone."""
+    return isinstance(x, (int, float)) and not issubclass(type(x), (int, float))
+
+
+def holds_traced(data: Any) -> bool:
+    """Whether ``data`` is a tensor or a number without a value, or a list or tuple that holds some."""
+    if isinstance(data, (list, tuple)):
+        return any(map(holds_traced, data))
+    return (isinstance(data, Tensor) and type(data._data) is Value) or is_number_of_trace(data)
 
 
 def array_from(what: str, data: Any) -> np.ndarray[Any, Any]:

@@ -20,6 +20,7 @@ FUNCTIONS: dict[str, Callable[[Any, float], Any]] = {
     "astype": lambda x, k: x * jg.tensor(k, dtype="float64").astype("float64"),
     "detached": lambda x, k: x + jg.tensor(k, dtype="float64").detach(),
     "list": lambda x, k: x * jg.tensor([k, 1.0]),
+    "list in float64": lambda x, k: x * jg.tensor([k, 1.0], dtype="float64"),
     "stack": lambda x, k: x * jg.stack([jg.tensor(k), jg.tensor(1.0)]),
     "beside integers": lambda x, k: jg.tensor([1, 2]) * jg.tensor(k),
     "ufunc": lambda x, k: x * np.sqrt(k),
@@ -39,6 +40,23 @@ def test_dtype_and_precision(name: str, backend: str) -> None:
     compiled = jg.jit(function, backend=backend, check="off")
     for k in (0.1, 2.7):
         found, expected = compiled(jg.tensor([1.0, 2.0]), k), function(jg.tensor([1.0, 2.0]), k)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_max_ulp(found.numpy(), expected.numpy(), 2)
+
+
+TENSORS = ("tensor", "tensor alone", "tensor in float64", "list", "list in float64", "stack", "asarray of jitgrad.numpy")
+
+
+@pytest.mark.parametrize("kind", [float, int])
+@pytest.mark.parametrize("name", TENSORS)
+def test_tensors_of_computed_numbers(name: str, kind: type) -> None:
+    def function(x: Any) -> Any:
+        number = (x.sum() * 0.7).item() if kind is float else jg.floor(x.sum()).astype("int64").item()
+        return FUNCTIONS[name](x, number)
+
+    compiled = jg.jit(function, backend="python", check="off")
+    for k in (1.0, 3.0):
+        found, expected = compiled(jg.tensor([k, 2.0])), function(jg.tensor([k, 2.0]))
         assert found.dtype == expected.dtype
         np.testing.assert_array_max_ulp(found.numpy(), expected.numpy(), 2)
 
