@@ -153,7 +153,8 @@ def asarray(data: Any, *, dtype: Any = None, device: Any = None, copy: bool | No
     shared = isinstance(data, Tensor) or (isinstance(data, np.ndarray) and on_host)
     if copy is False and (not shared or (dtype is not None and np.dtype(dtype) != data.dtype)):
         raise ArgumentError(f"asarray: {type(data).__name__} cannot become a tensor without a copy (copy=False)")
-    if copy or not shared:
+    number = dtype is not None and isinstance(data, Tensor) and data.aval.weak  # it would take the dtype of other operands
+    if copy or not shared or number:
         return tensor(data, dtype=dtype, device=device)
     out = data if isinstance(data, Tensor) else Tensor(array_from("asarray", data))
     out = out if device is None else move(out, device)

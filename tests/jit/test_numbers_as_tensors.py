@@ -19,6 +19,7 @@ FUNCTIONS: dict[str, Callable[[Any, float], Any]] = {
     "tensor in float64": lambda x, k: x * jg.tensor(k, dtype="float64"),
     "astype": lambda x, k: x * jg.tensor(k, dtype="float64").astype("float64"),
     "detached": lambda x, k: x + jg.tensor(k, dtype="float64").detach(),
+    "asarray in float64": lambda x, k: x * jg.asarray(k, dtype="float64"),
     "list": lambda x, k: x * jg.tensor([k, 1.0]),
     "list in float64": lambda x, k: x * jg.tensor([k, 1.0], dtype="float64"),
     "stack": lambda x, k: x * jg.stack([jg.tensor(k), jg.tensor(1.0)]),
