@@ -24,9 +24,10 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import ASTYPE, abs, astype
 from jitgrad.ops.comparison import not_equal
 from jitgrad.ops.movement import reshape
+from jitgrad.ops.positions import COUNTED
 
 # Whole numbers and truth values: most calls have one of a few. A float is another one in most calls.
-_DECIDING = ("bool()", "int()", "an index", "item()")
+_DECIDING = ("bool()", "int()", "an index", "item()", COUNTED)
 _CONVERTS = {"bool()": lambda x: not_equal(x, 0), "int()": lambda x: astype(x, np.int64)}
 _EXACT = 2**53  # floats below are as many ints
 

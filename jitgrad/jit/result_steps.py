@@ -18,6 +18,7 @@ from jitgrad.core.device_array import copy_elements
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import POOL, SMALL
+from jitgrad.jit.decided import DecidedOtherwise
 from jitgrad.jit.fast_call import FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.input_steps import CallState
 from jitgrad.jit.trace_result import TraceResult
@@ -65,8 +66,6 @@ class RunProgram:
             return
         w.names.update(frames=deque([frame := new_frame()]), new_frame=new_frame)
         addresses = self._allocate(w)
-        if w.traced.decided and (frame.declines if isinstance(frame, NativeFrame) else self.program.steps):
-            raise NotSupportedError  # NumPy may raise where another branch would have been right
         if isinstance(frame, NativeFrame) and frame.count:
             self._run_native(w, [*w.pointers, *addresses], frame.declines)
         elif self.program.steps:
@@ -115,6 +114,7 @@ class RunProgram:
         if declines:
             w.line("try:")
             w.line("if frame.declined[0]: frame.finish()", 2)
+            self._after_errors(w)
             w.line("finally: frames.append(frame)")
         else:
             w.line("frames.append(frame)")
@@ -125,15 +125,28 @@ class RunProgram:
         external = len(self.program.plan.external)
         w.line("r = frame.results()" + (f" + [None] * {external}" if external else ""))
         waiting = tuple_text([f"({k}, {text})" for k, text in w.on_host.items()])
-        w.line(f"frame.start([{listed(w.pointers, few=3)}], {waiting}, r)")
-        w.line("frames.append(frame)")
+        self._run_frame(w, f"frame.start([{listed(w.pointers, few=3)}], {waiting}, r)")
 
     def _run_with_library_calls(self, w: FastCallWriter) -> None:
         """Text for a program with library calls, which take arrays and append theirs to ``r``."""
         w.line(f"r = [{', '.join([*w.result_arrays(), *['None'] * len(self.program.plan.external)])}]")
         self._take_frame(w)
-        w.line(f"frame.run({tuple_text([w.input_text(k) for k in range(len(w.traced.sources))])}, r)")
+        self._run_frame(w, f"frame.run({tuple_text([w.input_text(k) for k in range(len(w.traced.sources))])}, r)")
+
+    def _run_frame(self, w: FastCallWriter, text: str) -> None:
+        if w.traced.decided:
+            w.line("try:")
+            w.line(text, 2)
+            self._after_errors(w)
+        else:
+            w.line(text)
         w.line("frames.append(frame)")
+
+    def _after_errors(self, w: FastCallWriter) -> None:
+        """Text behind ``try``: a step may raise where another branch would have been right."""
+        if w.traced.decided:
+            w.names["DecidedOtherwise"] = DecidedOtherwise
+            w.line("except Exception as error: raise DecidedOtherwise(None) from error")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

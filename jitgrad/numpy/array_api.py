@@ -9,7 +9,6 @@ import numpy as np
 
 from jitgrad.core.aval import Dtype, complex_dtype_of, normalize_axis
 from jitgrad.core.config import get_default_dtype
-from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, DtypeError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.device import cuda
@@ -19,8 +18,8 @@ from jitgrad.ops.indexing import as_constant, take
 from jitgrad.ops.joining import concat
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import flatten
-from jitgrad.ops.operand import contents_of
 from jitgrad.ops.placement import beside
+from jitgrad.ops.positions import distinct
 
 _KINDS: Mapping[str, str] = {
     "bool": "bool",
@@ -102,12 +101,11 @@ class UniqueInverse(NamedTuple):
 def unique_all(x: Any, /) -> UniqueAll:
     """The distinct elements of ``x`` and where they are; every NaN is distinct, unlike in :func:`jitgrad.unique`.
 
-    The shape depends on the values: a @jit function raises TracedValueError.
+    The shape depends on the values: a @jit function has a program for each number of distinct elements.
     """
-    array = contents_of(x, "unique_all")
-    _, *rest = np.unique(array, True, True, True, equal_nan=False)
-    first, inverse, counts = (current_interpreter.get().constant(np.asarray(part, np.int64)) for part in rest)
-    return UniqueAll(take(flatten(asarray(x)), as_constant(np.asarray(rest[0])), 0), first, inverse, counts)
+    first, inverse, counts = distinct(x, "unique_all", equal_nan=False)
+    places = first if isinstance(first, Tensor) else as_constant(np.asarray(first))
+    return UniqueAll(take(flatten(asarray(x)), places, 0), asarray(first), inverse, counts)
 
 
 def unique_counts(x: Any, /) -> UniqueCounts:

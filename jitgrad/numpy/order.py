@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,14 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import INT64, floating, refuse, tensor_of
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import comparison, creation, reduce, sorting
-from jitgrad.ops.arithmetic import add, astype, maximum, multiply, subtract
+from jitgrad.ops.arithmetic import add, astype, maximum, minimum, multiply, subtract
 from jitgrad.ops.comparison import isnan, less, where
 from jitgrad.ops.indexing import index_add, take, take_along_axis
 from jitgrad.ops.interpolation import lerp
 from jitgrad.ops.movement import broadcast_to, flip, moveaxis, reshape
 from jitgrad.ops.operand import contents_of
 from jitgrad.ops.placement import beside_operands, move
+from jitgrad.ops.positions import length_in_call
 from jitgrad.ops.rounding import ceil, floor, remainder, rint
 
 
@@ -80,19 +82,24 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each number from 0 up occurs in ``x``, or the sums of their ``weights``.
 
-    The length depends on the values. In a @jit function it is ``minlength``, and a number that is not below that is an
-    IndexingError; without ``minlength`` it raises TracedValueError.
+    The length depends on the values: a @jit function has a program for each. Where it has no call to follow, as under
+    vmap, the length is ``minlength``, and a number that is not below that is an IndexingError.
     """
     given = tensor_of(x)
     if given.ndim != 1 or given.dtype.kind not in "iub":
         raise ArgumentError(f"bincount takes a vector of ints, got {given.aval}")
     least = operator.index(minlength)
+    what = "bincount" if least else "bincount without minlength="
+    longest = partial(_numbers_below, given, least)
     try:
-        array = contents_of(given, "bincount" if least else "bincount without minlength=")
-    except TracedValueError:
+        length = length_in_call(given, what, longest)
+    except TracedValueError:  # no call to follow
         if not least:
             raise
         return _counts_below(least, given, weights)
+    if length is not None:  # of a call that has another length the program must not fail, for it tells that length
+        return _counts_below(length, minimum(given, max(length - 1, 0)), weights)
+    array = contents_of(given, what)
     if array.size and array.min() < 0:
         raise ArgumentError(f"bincount: the numbers must not be negative, got {array.min()}")
     length = max(least, int(array.max()) + 1 if array.size else 0)
@@ -102,13 +109,20 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     return index_add(zeros, 0, given, astype(tensor_of(weights), np.float64))
 
 
+def _numbers_below(given: Tensor, least: int) -> Tensor:
+    """The length of `bincount`."""
+    if not given.size:
+        return tensor_of(least)
+    return maximum(add(astype(reduce.max(given), INT64), 1), least)
+
+
 def _counts_below(length: int, given: Tensor, weights: Any) -> Tensor:
     """`bincount` of numbers that are all below ``length``; others are an IndexingError."""
     places = astype(given, np.int64)  # a negative index would count from the end
     places = where(less(places, 0), length, places)
     dtype = np.dtype(np.int64 if weights is None else np.float64)
-    counted = creation.ones(given.shape, dtype=dtype) if weights is None else astype(tensor_of(weights), dtype)
-    return index_add(creation.full((length,), 0, dtype=dtype), 0, places, counted)
+    length_in_call = creation.ones(given.shape, dtype=dtype) if weights is None else astype(tensor_of(weights), dtype)
+    return index_add(creation.full((length,), 0, dtype=dtype), 0, places, length_in_call)
 
 
 def unique(

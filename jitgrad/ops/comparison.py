@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, float_dtype, like_ufunc, select_dtype
-from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.where import select_by_mask
-from jitgrad.ops.operand import Operand, apply, contents_of
+from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import beside_operands
+from jitgrad.ops.positions import position_rows, true_positions
 
 _NO_CHOICE: Any = None
 
@@ -91,13 +91,12 @@ def nonzero(x: Operand, as_tuple: bool = True) -> Any:
 
     With ``as_tuple=False`` one tensor [count, axes] with a position in each row, as torch gives them by default.
 
-    The shape depends on the values: a @jit function raises TracedValueError (use ``where``).
+    The shape depends on the values: a @jit function has a program for each count of positions.
     """
-    array = contents_of(x, "nonzero")
-    if not array.ndim:
+    if not np.ndim(x):
         raise ShapeError("nonzero of a 0-d array: there is no axis to give positions along")
-    made = current_interpreter.get().constant
-    return tuple([made(np.ascontiguousarray(k)) for k in np.nonzero(array)]) if as_tuple else made(np.argwhere(array))
+    mask = apply(NOT_EQUAL, x, 0)
+    return true_positions(mask, "nonzero") if as_tuple else position_rows(mask, "nonzero")
 
 
 def zero_gradient(g: Tensor, _out: Any, *_operands: Any) -> Selected:

@@ -37,6 +37,7 @@ from jitgrad.ops.movement import (
 )
 from jitgrad.ops.operand import Operand, apply, contents_of
 from jitgrad.ops.placement import beside_operands
+from jitgrad.ops.repeating import repeated_by_counts
 from jitgrad.ops.view_lists import lists_views
 
 
@@ -216,26 +217,24 @@ def repeat(
 
     ``output_size``, which torch uses to save time, is the length that the axis will have.
 
-    Raises TracedValueError for traced ``repeats``: the shape of the result depends on them.
+    The shape of the result depends on ``repeats``: a @jit function has a program for each sum of them.
     """
     if axis is None:
         return repeat(flatten(x), repeats, 0, output_size=output_size)
     shape = aval_of(CONCAT, x).shape
     k = normalize_axis("repeat", axis, len(shape))
-    counts = contents_of(repeats, "repeat")
+    counts = repeats if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.size == shape[k] == 0:
         return cut(x, k, 0, 0)
-    if counts.dtype.kind not in "iu" or (counts < 0).any() or counts.size not in (1, shape[k]) or counts.ndim > 1:
+    if counts.size != 1 or counts.ndim > 1:
+        return repeated_by_counts(x, counts, k, shape[k], output_size)
+    times = int(counts) if isinstance(counts, Tensor) else int(contents_of(counts, "repeat").reshape(()))
+    if counts.dtype.kind not in "iu" or times < 0:
         raise ArgumentError(f"repeat: repeats must be one count or {shape[k]} counts, got {shown(repeats)}")
-    total = int(counts.sum()) * (shape[k] if counts.size == 1 else 1)
-    if output_size not in (None, total):
-        raise ArgumentError(f"repeat: output_size={output_size}, but repeats={shown(repeats)} give {total}")
-    if counts.size == 1:
-        times = int(counts.reshape(()))
-        wide = broadcast_to(expand_dims(x, k + 1), (*shape[: k + 1], times, *shape[k + 1 :]))
-        return _apart(reshape(wide, (*shape[:k], shape[k] * times, *shape[k + 1 :])), x)
-    parts = [broadcast_to(cut(x, k, i, i + 1), (*shape[:k], int(n), *shape[k + 1 :])) for i, n in enumerate(counts)]
-    return concat(parts, k)
+    if output_size not in (None, shape[k] * times):
+        raise ArgumentError(f"repeat: output_size={output_size}, but repeats={shown(repeats)} give {shape[k] * times}")
+    wide = broadcast_to(expand_dims(x, k + 1), (*shape[: k + 1], times, *shape[k + 1 :]))
+    return _apart(reshape(wide, (*shape[:k], shape[k] * times, *shape[k + 1 :])), x)
 
 
 @takes_dim(dims="repetitions")

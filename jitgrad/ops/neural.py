@@ -15,7 +15,7 @@ from jitgrad.eager.compositions import composed
 from jitgrad.eager.numpy_errors import quietly
 from jitgrad.eager.where import select_by_mask
 from jitgrad.ops import arithmetic
-from jitgrad.ops.arithmetic import add, astype, multiply, reciprocal, rsqrt, subtract
+from jitgrad.ops.arithmetic import add, astype, minimum, multiply, reciprocal, rsqrt, subtract
 from jitgrad.ops.comparison import Selected, equal, greater_equal, less, where
 from jitgrad.ops.complex_parts import refuse_complex
 from jitgrad.ops.creation import asarray, detached, iota
@@ -26,7 +26,9 @@ from jitgrad.ops.labels import CHECK_CLASSES, check_range, is_unseen
 from jitgrad.ops.movement import expand_dims, reshape
 from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
+from jitgrad.ops.positions import length_in_call
 from jitgrad.ops.random import Generator, rand
+from jitgrad.ops.reduce import max as max_
 from jitgrad.ops.reduce import mean, var
 
 
@@ -34,7 +36,7 @@ def one_hot(x: Any, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
     """[..., num_classes] from integers [...]: 1 at the class, else 0; int64 unless ``dtype`` is given.
 
     ``num_classes=-1`` stands for one more than the largest class, on which the shape then depends: a @jit function
-    raises TracedValueError.
+    has a program for each.
 
     Raises:
         DtypeError: ``x`` is not of integers.
@@ -42,8 +44,9 @@ def one_hot(x: Any, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
     """
     x = asarray(x)
     if num_classes == -1:
-        values = x.concrete("one_hot without num_classes")
-        num_classes = int(values.max()) + 1 if values.size else 0
+        number = length_in_call(x, "one_hot without num_classes", lambda: add(max_(x), 1)) if x.size else 0
+        num_classes = int(x.concrete("one_hot without num_classes").max()) + 1 if number is None else number
+        x = x if number is None else minimum(x, max(number - 1, 0))  # see `bincount`
     _check_integers("one_hot", x, num_classes)
     wanted = np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype)
     if is_unseen(x):

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Array, Aval, normalize_axis
-from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import Kind, define
@@ -21,7 +20,8 @@ from jitgrad.ops.creation import asarray
 from jitgrad.ops.indexing import as_constant, take, take_along_axis
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import cut, expand_dims, flatten
-from jitgrad.ops.operand import Operand, ValuesAndIndices, apply, contents_of
+from jitgrad.ops.operand import Operand, ValuesAndIndices, apply
+from jitgrad.ops.positions import distinct
 from jitgrad.ops.reduce import sum
 
 _FEW = 1 << 12  # elements: fewer are sorted faster than partitioned
@@ -211,17 +211,16 @@ def unique(
 
     They are always in order, whatever ``sorted`` says.
 
-    Gradients go to the first of equal elements. The shape depends on the values: a @jit function
-    raises TracedValueError.
+    Gradients go to the first of equal elements. The shape depends on the values: a @jit function has a program for each
+    number of distinct elements.
 
     Returns:
         The tensor of distinct elements, or a tuple of it, and of the first positions, of each element's number among
         the distinct ones, and of their counts, as far as asked for.
     """
-    array = contents_of(x, "unique")
-    _, first, inverse, counts = np.unique(array, True, True, True, axis)
-    values = take(x, as_constant(first), axis)
-    asked = ((return_index, first), (return_inverse, inverse), (return_counts, counts))
-    made = current_interpreter.get().constant
-    more = tuple([made(np.asarray(a, np.int64)) for wanted, a in asked if wanted])
+    k = None if axis is None else normalize_axis("unique", axis, aval_of(ARGSORT, x).ndim)
+    first, inverse, counts = distinct(x, "unique", k)
+    values = take(x, first if isinstance(first, Tensor) else as_constant(first), axis)
+    asked = ((return_index, asarray(first)), (return_inverse, inverse), (return_counts, counts))
+    more = tuple([part for wanted, part in asked if wanted])
     return (values, *more) if more else values

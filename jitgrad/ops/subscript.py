@@ -19,6 +19,7 @@ from jitgrad.ops.indexing import INDEX_GET, TAKE, as_constant
 from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE, SliceIndex
 from jitgrad.ops.operand import apply, contents_of
 from jitgrad.ops.positional_axes import POSITIONAL_AXES
+from jitgrad.ops.positions import true_positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def parse(shape: Shape, index: Any) -> Subscript:
 
     Raises:
         IndexingError: out of bounds, too many indices, a mask of another shape, or something that is no index.
-        TracedValueError: a traced mask, which selects an unknown number of elements.
+        TracedValueError: a traced mask that selects a number of elements that is not known.
     """
     entries = entries_of(index)
     advanced = builtins.any(is_array(e) or is_mask(e) for e in entries)
@@ -138,14 +139,15 @@ def _array(parts: _Parts, n: int, entry: Any) -> None:
 
 
 def _mask(parts: _Parts, shape: Shape, axis: int, entry: Any) -> None:
-    mask = contents_of(entry, "indexing with a mask")
-    check_mask(shape, axis, mask.shape)
-    if not mask.ndim:
-        parts.index(as_constant(np.zeros(int(mask), np.int64)))
+    mask = np.shape(entry)
+    check_mask(shape, axis, mask)
+    if not mask:
+        chosen = bool(entry) if isinstance(entry, Tensor) else contents_of(entry, "indexing with a mask").item()
+        parts.index(as_constant(np.zeros(int(chosen), np.int64)))
         parts.add_axis()
         return
-    for n, positions in zip(mask.shape, np.nonzero(mask), strict=True):
-        parts.index(as_constant(np.ascontiguousarray(positions)))
+    for n, positions in zip(mask, true_positions(entry, "indexing with a mask"), strict=True):
+        parts.index(positions)
         parts.keep((0, 1, n))
 
 

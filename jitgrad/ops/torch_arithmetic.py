@@ -9,16 +9,20 @@ import numpy as np
 from jitgrad.core.aval import normalize_axis
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add, divide, multiply, sign, subtract
+from jitgrad.ops.arithmetic import add, astype, divide, multiply, sign, subtract
 from jitgrad.ops.comparison import less, logical_and, logical_xor, not_equal
-from jitgrad.ops.creation import asarray
+from jitgrad.ops.creation import asarray, full, ones
 from jitgrad.ops.indexing import take
 from jitgrad.ops.joining import concat
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.linalg import matmul, outer
-from jitgrad.ops.movement import AxisArgument, cut
+from jitgrad.ops.movement import AxisArgument, cut, flatten
 from jitgrad.ops.norms import norm
 from jitgrad.ops.operand import Operand
+from jitgrad.ops.placement import beside
+from jitgrad.ops.positions import true_positions
+from jitgrad.ops.reduce import any as any_
+from jitgrad.ops.reduce import cumulative_sum
 from jitgrad.ops.reduce import max as max_
 from jitgrad.ops.reduce import min as min_
 from jitgrad.ops.reduce import sum as sum_
@@ -126,20 +130,19 @@ def unique_consecutive(
     """The flattened ``x`` without repetitions next to each other; on request with the place of each element in the
     result, and the lengths of the repetitions. With ``dim`` that of the slices along this axis.
 
-    The shape depends on the values: a @jit function raises TracedValueError.
+    The shape depends on the values: a @jit function has a program for each number of elements that remain.
     """
     given = asarray(x)
-    values, k = given.concrete("unique_consecutive"), 0 if dim is None else normalize_axis("unique_consecutive", dim, given.ndim)
-    lines = values.reshape(-1, 1) if dim is None else np.moveaxis(values, k, 0).reshape(values.shape[k], -1 if values.size else 0)
-    changes = (lines[1:] != lines[:-1]).any(1)
-    starts = np.flatnonzero(np.concatenate([[True], changes])) if len(lines) else np.zeros(0, np.int64)
-    lengths = np.diff(starts, append=len(lines))
-    inverse = np.repeat(np.arange(starts.size), lengths)
-    runs = Runs(
-        given.flatten()[starts] if dim is None else take(given, starts, k),
-        asarray(inverse.reshape(given.shape) if dim is None else inverse),
-        asarray(lengths),
-    )
+    line = flatten(given) if dim is None else given
+    k = 0 if dim is None else normalize_axis("unique_consecutive", dim, given.ndim)
+    length, first = line.shape[k], min(line.shape[k], 1)
+    differs = not_equal(cut(line, k, first, length), cut(line, k, 0, length - first))
+    with beside(given):
+        begins = concat([ones((first,), dtype=np.bool_), any_(differs, [j for j in range(line.ndim) if j != k])], 0)
+        (starts,) = true_positions(begins, "unique_consecutive")
+        ends = concat([cut(starts, 0, first, starts.size), full((first,), length, dtype=np.int64)], 0)
+    inverse = subtract(cumulative_sum(astype(begins, np.int64), 0), 1)
+    runs = Runs(take(line, starts, k), inverse.reshape(given.shape) if dim is None else inverse, subtract(ends, starts))
     wanted = [True, return_inverse, return_counts]
     chosen = tuple(part for part, asked in zip(runs, wanted, strict=True) if asked)
     return chosen if len(chosen) > 1 else chosen[0]

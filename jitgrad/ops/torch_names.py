@@ -136,7 +136,7 @@ def masked_fill(x: Operand, mask: Operand, value: Operand) -> Tensor:
 def masked_select(x: Operand, mask: Operand) -> Tensor:
     """The elements of ``x`` where ``mask`` is true, on one axis; the two broadcast.
 
-    The shape depends on the values: a @jit function raises TracedValueError (use ``where``).
+    The shape depends on the values: a @jit function has a program for each number of elements.
     """
     shape = np.broadcast_shapes(aval_of(RESHAPE, x).shape, aval_of(RESHAPE, mask).shape)
     return get_item(broadcast_to(x, shape), broadcast_to(mask, shape))

@@ -33,3 +33,17 @@ def test_each_call_takes_its_branch(cuda: Any) -> None:
             results += [loss.item(), place, *w.grad.tolist()]
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert f.cache_info().traces == 3
+
+
+def test_lengths_are_those_of_each_call(cuda: Any) -> None:
+    def selected(x: Any) -> Any:
+        x[x > 0] *= 2.0
+        return x[x > 1].sum() + jg.nonzero(x > 1)[0].sum(), jg.unique(x // 1)
+
+    f = jg.jit(selected)
+    for scale in (1.0, 2.0, -1.0, 2.0):
+        row = np.linspace(-1.0, 0.9, 5) * scale
+        found, expected = f(jg.tensor(row).to("cuda")), selected(jg.tensor(row))
+        for a, b in zip(found, expected, strict=True):
+            assert a.device == "cuda"
+            np.testing.assert_allclose(a.cpu().numpy(), b.numpy(), rtol=1e-12)

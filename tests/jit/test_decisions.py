@@ -297,3 +297,18 @@ def test_threads_take_their_branches() -> None:
 def test_a_module_of_its_own_cannot_go_to_another_program(tmp_path: Any) -> None:
     with pytest.raises(EjectError, match=r"bool\(\) at .*test_decisions"):
         jg.jit(branch).eject(tmp_path / "kernel.py", jg.tensor(ROW))
+
+
+def test_a_step_that_raises_in_the_program_of_another_call_is_no_error() -> None:
+    def classes(x: Any) -> Any:
+        return jg.one_hot(x, int(x.max()) + 1) * 2, x.sum()
+
+    def rows(x: Any) -> Any:
+        return jg.take(jg.arange(int(x.max()) + 1) * 0.5, x, 0)
+
+    for function in (classes, rows):
+        f = jg.jit(function)
+        for row in ([3, 1], [3, 1], [3, 0], [0, 1], [4, 1], [4, 1], [4, 2], [5, 0]):
+            assert_same(f(jg.tensor(row)), function(jg.tensor(row)))
+        with pytest.raises(IndexError):
+            f(jg.tensor([-9, 1]))
