@@ -21,7 +21,7 @@ from jitgrad import amp as amp, cuda as cuda, nn as nn, numpy as numpy, optim as
 from jitgrad.core import errors as errors
 from jitgrad.amp import autocast as autocast, is_autocast_enabled as is_autocast_enabled
 from jitgrad.autograd import (
-    Tape as Tape, checkpoint as checkpoint, custom_vjp as custom_vjp,
+    Tape as Tape, checkpoint as checkpoint, custom_jvp as custom_jvp, custom_vjp as custom_vjp,
     detect_anomaly as detect_anomaly, enable_grad as enable_grad, gradcheck as gradcheck,
     gradgradcheck as gradgradcheck, hvp as hvp,
     inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, jvp as jvp,

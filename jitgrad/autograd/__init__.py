@@ -6,6 +6,7 @@ from jitgrad.autograd import compositions as _compositions  # registers itself  
 from jitgrad.autograd.backward import backward, retain_grad
 from jitgrad.autograd.checkpoint import checkpoint
 from jitgrad.autograd.chosen import chosen_gradients as grad
+from jitgrad.autograd.custom_jvp import custom_jvp
 from jitgrad.autograd.custom_vjp import custom_vjp
 from jitgrad.autograd.function import Function
 from jitgrad.autograd.functional import hvp, jvp, value_and_grad, vjp
@@ -30,6 +31,7 @@ __all__ = [
     "Variable",
     "backward",
     "checkpoint",
+    "custom_jvp",
     "custom_vjp",
     "detect_anomaly",
     "enable_grad",

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import update_wrapper
-from typing import Any
+from typing import Any, ClassVar
 
 import optree
 
@@ -53,6 +53,8 @@ class custom_vjp:
             them before its other arguments.
     """
 
+    _given_by: ClassVar[str] = "defvjp(fwd, bwd)"
+
     def __init__(self, f: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
         require_function("custom_vjp", f)
         listed = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
@@ -87,7 +89,7 @@ class custom_vjp:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._forward is None:
-            raise AutogradError(f"{self._what} has no gradient yet: call {self._name}.defvjp(fwd, bwd)")
+            raise AutogradError(f"{self._what} has no gradient yet: call {self._name}.{self._given_by}")
         if kwargs:
             args = self._positional(args, kwargs)
         given = [[x for x in optree.tree_leaves(arg) if isinstance(x, Tensor)] for arg in args]
@@ -135,16 +137,30 @@ class custom_vjp:
         chosen = [k for k, x in enumerate(kept) if isinstance(x, Tensor) and from_outs[k] is None]
         rest = [None if isinstance(x, Tensor) else x for x in kept]
         pull = _Pull(self, args, leaves, treedef, places)
+        depth = _pulling.get().count(self)
+        if depth >= MOST_RECORDED and current_interpreter.get().tracing:
+            leaves = self._replaced(run.unshared(leaves), places, pull, [], self._of_too_high_order, False, lazy=True)
+            return optree.tree_unflatten(treedef, leaves)
 
         def pulled(g: Sequence[Any], outs: Sequence[Any], read: Sequence[Any]) -> list[Tensor | None]:
             full = [x if k is None else outs[k] for x, k in zip(rest, from_outs, strict=True)]
             for k, x in zip(chosen, read, strict=True):
                 full[k] = x
-            return pull(g, optree.tree_unflatten(residual_tree, full))
+            token = _pulling.set((*_pulling.get(), self))
+            try:
+                return pull(g, optree.tree_unflatten(residual_tree, full))
+            finally:
+                _pulling.reset(token)
 
         reads_outs = any(k is not None for k in from_outs)
         leaves = self._replaced(run.unshared(leaves), places, pull, [kept[k] for k in chosen], pulled, reads_outs, lazy=False)
         return optree.tree_unflatten(treedef, leaves)
+
+    def _of_too_high_order(self, *_given: Any) -> list[Tensor | None]:
+        raise AutogradError(
+            f"{self._what}: a derivative of order {MOST_RECORDED + 1} in a trace. Its backward function calls the function "
+            f"itself, of which a trace has the first {MOST_RECORDED} derivatives"
+        )
 
     def _within_forward(self, run: Forward, args: tuple[Any, ...], running: _Running) -> Any:
         """The function called by its own forward function: the result, whose gradient is prepared when it is needed.
@@ -198,6 +214,10 @@ class _Running:
         return {id(x): k for k, x in enumerate(outs) if id(x) in known}
 
 
+# A trace records backward functions at once. One that calls the function itself would be recorded within itself, for
+# derivatives of any order: so many are there.
+MOST_RECORDED = 4
+_pulling: ContextVar[tuple[custom_vjp, ...]] = ContextVar("recorded_backward_functions", default=())
 _running: ContextVar[tuple[_Running, ...]] = ContextVar("running_forward_functions", default=())
 
 

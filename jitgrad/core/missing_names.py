@@ -22,7 +22,6 @@ INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "set_default_tensor_type": "use jitgrad.set_default_dtype",
     "DataLoader": "it is jitgrad.utils.data.DataLoader",
     "Function": "it is jitgrad.autograd.Function", "custom_gradient": "use jitgrad.custom_vjp",
-    "custom_jvp": "use jitgrad.custom_vjp, which jitgrad.jvp differentiates as well",
     "random": "import jitgrad.jax.random for numbers from keys; jitgrad's own come from generators: "
     "jitgrad.manual_seed(seed) and jitgrad.normal(..., generator=jitgrad.Generator(seed))",
     "PRNGKey": "it is jitgrad.jax.random.PRNGKey; generators are jitgrad.Generator(seed)",

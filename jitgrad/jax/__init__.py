@@ -12,6 +12,7 @@ import jitgrad as _jitgrad
 from jitgrad import ShapeDtypeStruct as ShapeDtypeStruct
 from jitgrad import Tensor as Array
 from jitgrad import checkpoint as checkpoint
+from jitgrad import custom_jvp as custom_jvp
 from jitgrad import custom_vjp as custom_vjp
 from jitgrad import disable_jit as disable_jit
 from jitgrad import flatten_util as flatten_util
@@ -63,8 +64,8 @@ def block_until_ready(x: Any) -> Any:
 
 
 __all__ = [
-    "Array", "ShapeDtypeStruct", "block_until_ready", "checkpoint", "custom_vjp", "disable_jit", "flatten_util", "grad",
-    "hessian", "jacfwd", "jacrev", "jit", "jvp", "lax", "nn", "numpy", "random", "remat", "scipy", "tree", "tree_util",
+    "Array", "ShapeDtypeStruct", "block_until_ready", "checkpoint", "custom_jvp", "custom_vjp", "disable_jit", "flatten_util",
+    "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "lax", "nn", "numpy", "random", "remat", "scipy", "tree", "tree_util",
     "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
