@@ -34,9 +34,22 @@ from jitgrad.func import jacfwd as jacfwd
 from jitgrad.func import jacrev as jacrev
 from jitgrad.jax import nn as nn
 from jitgrad.jax import random as random
+from jitgrad.jax.environment import clear_caches as clear_caches
+from jitgrad.jax.environment import config as config
+from jitgrad.jax.environment import default_backend as default_backend
+from jitgrad.jax.environment import device_count as device_count
+from jitgrad.jax.environment import device_get as device_get
+from jitgrad.jax.environment import device_put as device_put
+from jitgrad.jax.environment import devices as devices
+from jitgrad.jax.environment import eval_shape as eval_shape
+from jitgrad.jax.environment import linearize as linearize
+from jitgrad.jax.environment import local_device_count as local_device_count
+from jitgrad.jax.environment import local_devices as local_devices
+from jitgrad.jax.environment import named_call as named_call
+from jitgrad.jax.environment import named_scope as named_scope
 
 _ModuleAlias("jitgrad.jax", "jitgrad", ["nn", "random"]).install()
-remat = checkpoint
+remat, jacobian = checkpoint, jacrev
 
 
 def jit(
@@ -64,9 +77,11 @@ def block_until_ready(x: Any) -> Any:
 
 
 __all__ = [
-    "Array", "ShapeDtypeStruct", "block_until_ready", "checkpoint", "custom_jvp", "custom_vjp", "disable_jit", "flatten_util",
-    "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "lax", "nn", "numpy", "random", "remat", "scipy", "tree", "tree_util",
-    "value_and_grad", "vjp", "vmap",
+    "Array", "ShapeDtypeStruct", "block_until_ready", "checkpoint", "clear_caches", "config", "custom_jvp",
+    "custom_vjp", "default_backend", "device_count", "device_get", "device_put", "devices", "disable_jit",
+    "eval_shape", "flatten_util", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
+    "linearize", "local_device_count", "local_devices", "named_call", "named_scope", "nn", "numpy", "random",
+    "remat", "scipy", "tree", "tree_util", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -8,9 +8,11 @@ from typing import Any
 
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
-from jitgrad.jax import random
+from jitgrad.jax import keys as random
+from jitgrad.jax.families import orthogonal as orthogonal_matrices
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.creation import full
+from jitgrad.ops.movement import moveaxis, reshape
 
 Initializer = Callable[..., Tensor]
 _CUT_STD = 0.87962566103423978  # the standard deviation of a normal number that is cut to [-2, 2]
@@ -35,6 +37,30 @@ def uniform(scale: float = 1e-2, dtype: Any = None) -> Initializer:
     """Uniform numbers in [0, scale)."""
     given = dtype
     return lambda key, shape, dtype=None: random.uniform(key, shape, dtype or given, 0.0, scale)
+
+
+def truncated_normal(stddev: float = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
+    """Normal numbers of this standard deviation before they are cut to [lower, upper] times it."""
+    given = dtype
+    return lambda key, shape, dtype=None: multiply(random.truncated_normal(key, lower, upper, shape, dtype or given), stddev)
+
+
+def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Matrices with orthonormal columns or rows times ``scale``: all axes but ``column_axis`` count as one.
+
+    Raises ShapeError when called for a shape with less than two axes.
+    """
+    given = dtype
+
+    def make(key: Any, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        if len(shape) < 2:
+            raise ShapeError(f"orthogonal: expected a shape with two axes or more, got {tuple(shape)}")
+        columns = shape[column_axis]
+        matrix = orthogonal_matrices(key, prod(shape) // max(columns, 1), (), dtype or given, columns)
+        rest = [n for k, n in enumerate(shape) if k != column_axis % len(shape)]
+        return moveaxis(reshape(multiply(matrix, scale), (*rest, columns)), -1, column_axis)
+
+    return make
 
 
 def variance_scaling(scale: float, mode: str, distribution: str, in_axis: int = -2, out_axis: int = -1) -> Initializer:

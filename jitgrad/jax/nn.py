@@ -12,14 +12,20 @@ from jitgrad.jax import initializers
 from jitgrad.ops import activations as _activations
 from jitgrad.ops import arithmetic as _arithmetic
 from jitgrad.ops import reduce as _reduce
+from jitgrad.ops import transcendental as _transcendental
+from jitgrad.ops.attention import scaled_dot_product_attention as _attention
 from jitgrad.ops.comparison import equal as _equal
+from jitgrad.ops.comparison import logical_and as _logical_and
 from jitgrad.ops.comparison import where as _where
 from jitgrad.ops.creation import arange as _arange
 from jitgrad.ops.creation import asarray as _asarray
+from jitgrad.ops.creation import full as _full
 from jitgrad.ops.gates import glu as _glu
+from jitgrad.ops.joining import repeat as _repeat
 from jitgrad.ops.movement import expand_dims as _expand_dims
 from jitgrad.ops.movement import moveaxis as _moveaxis
 from jitgrad.ops.transcendental import sigmoid
+from jitgrad.ops.triangles import tril as _tril
 from jitgrad.ops.trigonometric import tanh
 from jitgrad.scipy.special.sums import logsumexp
 
@@ -90,10 +96,53 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> T
     return out if axis in (-1, out.ndim - 1) else _moveaxis(out, -1, axis)
 
 
+def identity(x: Any) -> Tensor:
+    """``x``."""
+    return _asarray(x)
+
+
+def log1mexp(x: Any) -> Tensor:
+    """``log(1 - exp(-x))`` for ``x >= 0`` (M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012)."""
+    small = _where(_asarray(x) < 0.6931471805599453, x, 1.0)
+    large = _where(_asarray(x) < 0.6931471805599453, 1.0, x)
+    near = _transcendental.log(_arithmetic.negative(_transcendental.expm1(_arithmetic.negative(small))))
+    far = _transcendental.log1p(_arithmetic.negative(_transcendental.exp(_arithmetic.negative(large))))
+    return _where(_asarray(x) < 0.6931471805599453, near, far)
+
+
+def dot_product_attention(
+    query: Any, key: Any, value: Any, bias: Any = None, mask: Any = None, *, scale: float | None = None, is_causal: bool = False
+) -> Tensor:
+    """Attention of queries [batch, t, heads, width] to keys and values [batch, s, heads, width].
+
+    ``mask`` is true where attention is allowed, ``bias`` is added to the products; both broadcast to
+    [batch, heads, t, s]. Fewer heads of keys and values serve several of the queries.
+
+    Raises ShapeError: see `jitgrad.nn.functional.scaled_dot_product_attention`.
+    """
+    q, k, v = (_asarray(x) for x in (query, key, value))
+    alone = q.ndim == 3
+    q, k, v = (_moveaxis(_expand_dims(x, 0) if alone else x, -3, -2) for x in (q, k, v))
+    shared = q.shape[-3] // max(k.shape[-3], 1)
+    if shared > 1:
+        k, v = (_repeat(x, shared, -3) for x in (k, v))
+    added = None if bias is None else _asarray(bias)
+    if mask is not None and added is not None:
+        added = _where(mask, added, -float("inf"))
+    elif mask is not None:
+        added = _asarray(mask)
+    if is_causal and added is not None:
+        lower = _tril(_full((q.shape[-2], k.shape[-2]), True, dtype="bool"))
+        added = _logical_and(lower, added) if added.dtype.kind == "b" else _where(lower, added, -float("inf"))
+    out = _moveaxis(_attention(q, k, v, added, is_causal=is_causal and added is None, scale=scale), -3, -2)
+    return out[0] if alone else out
+
+
 __all__ = [
-    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "initializers", "leaky_relu",
-    "log_sigmoid", "log_softmax", "logsumexp", "mish", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign",
-    "softmax", "softplus", "squareplus", "standardize", "swish", "tanh",
+    "celu", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
+    "identity", "initializers", "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logsumexp", "mish",
+    "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "squareplus",
+    "standardize", "swish", "tanh",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

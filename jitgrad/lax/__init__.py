@@ -1,84 +1,78 @@
-"""jax.lax: loops, branches, slices and elementwise functions, under JAX's names; imports ops, core."""
+"""jax.lax: loops, branches, slices and elementwise functions, under JAX's names; imports numpy, scipy, ops, core."""
+
+# ruff: noqa: I001
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import optree
+from typing import TYPE_CHECKING
 
 from jitgrad.core.missing_names import Lookup as _Lookup
 from jitgrad.core.missing_names import raising as _raising
-from jitgrad.core.tensor import Tensor
-from jitgrad.lax.control_flow import cond as cond
-from jitgrad.lax.control_flow import fori_loop as fori_loop
-from jitgrad.lax.control_flow import map as map
-from jitgrad.lax.control_flow import scan as scan
-from jitgrad.lax.control_flow import switch as switch
-from jitgrad.lax.control_flow import while_loop as while_loop
-from jitgrad.lax.slices import dynamic_index_in_dim as dynamic_index_in_dim
-from jitgrad.lax.slices import dynamic_slice as dynamic_slice
-from jitgrad.lax.slices import dynamic_slice_in_dim as dynamic_slice_in_dim
-from jitgrad.lax.slices import dynamic_update_index_in_dim as dynamic_update_index_in_dim
-from jitgrad.lax.slices import dynamic_update_slice as dynamic_update_slice
-from jitgrad.lax.slices import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
-from jitgrad.ops import arithmetic as _arithmetic
-from jitgrad.ops import comparison as _comparison
-from jitgrad.ops import joining as _joining
-from jitgrad.ops import movement as _movement
-from jitgrad.ops import reduce as _reduce
-from jitgrad.ops import sorting as _sorting
-from jitgrad.ops import transcendental as _transcendental
-from jitgrad.ops import trigonometric as _trigonometric
-from jitgrad.ops.creation import asarray as _asarray
-from jitgrad.ops.creation import detached as _detached
-
-abs, add, mul, neg, sub = _arithmetic.abs, _arithmetic.add, _arithmetic.mul, _arithmetic.neg, _arithmetic.sub
-max, min, rsqrt, sign, sqrt, square = (
-    _arithmetic.maximum, _arithmetic.minimum, _arithmetic.rsqrt, _arithmetic.sign, _arithmetic.sqrt, _arithmetic.square,
+from jitgrad.lax.arrays import (
+    argmax as argmax, argmin as argmin, batch_matmul as batch_matmul, broadcast as broadcast, broadcast_in_dim as
+    broadcast_in_dim, broadcast_shapes as broadcast_shapes, broadcasted_iota as broadcasted_iota, collapse as
+    collapse, concatenate as concatenate, convert_element_type as convert_element_type, cumlogsumexp as
+    cumlogsumexp, cummax as cummax, cummin as cummin, cumprod as cumprod, cumsum as cumsum, dot as dot, dot_general
+    as dot_general, expand_dims as expand_dims, full as full, full_like as full_like, index_in_dim as index_in_dim,
+    iota as iota, pad as pad, reduce as reduce, reduce_and as reduce_and, reduce_max as reduce_max, reduce_min as
+    reduce_min, reduce_or as reduce_or, reduce_prod as reduce_prod, reduce_sum as reduce_sum, reshape as reshape,
+    rev as rev, slice as slice, slice_in_dim as slice_in_dim, sort as sort, sort_key_val as sort_key_val, split as
+    split, squeeze as squeeze, stop_gradient as stop_gradient, tile as tile, top_k as top_k, transpose as transpose,
 )  # fmt: skip
-div, exp, log, tanh = _arithmetic.divide, _transcendental.exp, _transcendental.log, _trigonometric.tanh
-
-
-def select(pred: Any, on_true: Any, on_false: Any) -> Tensor:
-    """The elements of ``on_true`` where ``pred``, else those of ``on_false``."""
-    return _comparison.where(pred, on_true, on_false)
-
-
-def clamp(min: Any, x: Any, max: Any) -> Tensor:
-    """``x`` cut to what is between ``min`` and ``max``."""
-    return _arithmetic.clip(x, min, max)
-
-
-def concatenate(operands: Any, dimension: int) -> Tensor:
-    """The arrays one after the other along an axis."""
-    return _joining.concat([*operands], axis=dimension)
-
-
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:
-    """The sums of the elements so far along ``axis``, or with ``reverse`` of those from there on."""
-    if not reverse:
-        return _reduce.cumulative_sum(operand, axis)
-    return _movement.flip(_reduce.cumulative_sum(_movement.flip(operand, axis), axis), axis)
-
-
-def top_k(operand: Any, k: int) -> tuple[Tensor, Tensor]:
-    """The ``k`` largest elements along the last axis, in order, and their positions."""
-    values, indices = _sorting.topk(operand, k)
-    return values, indices
-
-
-def stop_gradient(x: Any) -> Any:
-    """The pytree ``x`` without the history of its tensors."""
-    return optree.tree_map(lambda leaf: _detached(_asarray(leaf)), x)
-
+from jitgrad.lax.associative_scan import associative_scan as associative_scan
+from jitgrad.lax.control_flow import (
+    cond as cond, fori_loop as fori_loop, map as map, scan as scan, switch as switch, while_loop as while_loop,
+)  # fmt: skip
+from jitgrad.lax.elementwise import (
+    Precision as Precision, RoundingMethod as RoundingMethod, abs as abs, acos as acos, acosh as acosh, add as add,
+    asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, bessel_i0e as bessel_i0e, bessel_i1e
+    as bessel_i1e, betainc as betainc, bitwise_and as bitwise_and, bitwise_not as bitwise_not, bitwise_or as
+    bitwise_or, bitwise_xor as bitwise_xor, cbrt as cbrt, ceil as ceil, clamp as clamp, complex as complex, conj as
+    conj, cos as cos, cosh as cosh, digamma as digamma, div as div, eq as eq, erf as erf, erf_inv as erf_inv, erfc
+    as erfc, exp as exp, exp2 as exp2, expm1 as expm1, floor as floor, ge as ge, gt as gt, igamma as igamma, igammac
+    as igammac, imag as imag, integer_pow as integer_pow, is_finite as is_finite, le as le, lgamma as lgamma, log as
+    log, log1p as log1p, logistic as logistic, lt as lt, max as max, min as min, mul as mul, ne as ne, neg as neg,
+    nextafter as nextafter, polygamma as polygamma, pow as pow, real as real, reciprocal as reciprocal, rem as rem,
+    round as round, rsqrt as rsqrt, select as select, select_n as select_n, shift_left as shift_left,
+    shift_right_arithmetic as shift_right_arithmetic, shift_right_logical as shift_right_logical, sign as sign, sin
+    as sin, sinh as sinh, sqrt as sqrt, square as square, sub as sub, tan as tan, tanh as tanh, zeta as zeta,
+)  # fmt: skip
+from jitgrad.lax.slices import (
+    dynamic_index_in_dim as dynamic_index_in_dim, dynamic_slice as dynamic_slice, dynamic_slice_in_dim as
+    dynamic_slice_in_dim, dynamic_update_index_in_dim as dynamic_update_index_in_dim, dynamic_update_slice as
+    dynamic_update_slice, dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+)  # fmt: skip
+from jitgrad.lax.windows import (
+    ConvDimensionNumbers as ConvDimensionNumbers, conv as conv, conv_dimension_numbers as conv_dimension_numbers,
+    conv_general_dilated as conv_general_dilated, conv_transpose as conv_transpose, conv_with_general_padding as
+    conv_with_general_padding, reduce_window as reduce_window,
+)  # fmt: skip
 
 __all__ = [
-    "abs", "add", "clamp", "concatenate", "cond", "cumsum", "div", "dynamic_index_in_dim", "dynamic_slice",
-    "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "exp",
-    "fori_loop", "log", "map", "max", "min", "mul", "neg", "rsqrt", "scan", "select", "sign", "sqrt", "square",
-    "stop_gradient", "sub", "switch", "tanh",
-    "top_k", "while_loop",
+    "ConvDimensionNumbers", "Precision", "RoundingMethod", "abs", "acos", "acosh", "add", "argmax", "argmin",
+    "asin", "asinh", "associative_scan", "atan", "atan2", "atanh", "batch_matmul", "bessel_i0e", "bessel_i1e",
+    "betainc", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim",
+    "broadcast_shapes", "broadcasted_iota", "cbrt", "ceil", "clamp", "collapse", "complex", "concatenate", "cond",
+    "conj", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_transpose", "conv_with_general_padding",
+    "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "digamma",
+    "div", "dot", "dot_general", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "eq", "erf", "erf_inv",
+    "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full", "full_like", "ge", "gt", "igamma",
+    "igammac", "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le", "lgamma", "log", "log1p",
+    "logistic", "lt", "map", "max", "min", "mul", "ne", "neg", "nextafter", "pad", "polygamma", "pow", "real",
+    "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum",
+    "reduce_window", "rem", "reshape", "rev", "round", "rsqrt", "scan", "select", "select_n", "shift_left",
+    "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim", "sort",
+    "sort_key_val", "split", "sqrt", "square", "squeeze", "stop_gradient", "sub", "switch", "tan", "tanh", "tile",
+    "top_k", "transpose", "while_loop", "zeta",
 ]  # fmt: skip
 
+_INSTEAD = {
+    "psum": "there is one device; sum the axis that vmap adds", 
+    "pmean": "there is one device; take the mean of the axis that vmap adds",
+    "pmax": "there is one device", "all_gather": "there is one device", "axis_index": "there is one device",
+    "gather": "use x[indices], take or take_along_axis", "scatter": "use x.at[indices].set(values)",
+    "scatter_add": "use x.at[indices].add(values)", "rsqrt_p": "primitives have no names here",
+}  # fmt: skip
 if not TYPE_CHECKING:
-    __getattr__: _Lookup = _raising("jitgrad.lax", globals(), {"associative_scan": "use jitgrad.cumsum and others, or lax.scan"})
+    __getattr__: _Lookup = _raising("jitgrad.lax", globals(), _INSTEAD)

@@ -8,11 +8,30 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import optree
+from optree import PyTreeSpec as PyTreeDef
 
 from jitgrad.core.missing_names import Lookup, raising
+from jitgrad.tree_util.paths import DictKey as DictKey
+from jitgrad.tree_util.paths import FlattenedIndexKey as FlattenedIndexKey
+from jitgrad.tree_util.paths import GetAttrKey as GetAttrKey
+from jitgrad.tree_util.paths import KeyPath as KeyPath
+from jitgrad.tree_util.paths import SequenceKey as SequenceKey
+from jitgrad.tree_util.paths import all_leaves as all_leaves
+from jitgrad.tree_util.paths import keystr as keystr
+from jitgrad.tree_util.paths import tree_flatten_with_path as tree_flatten_with_path
+from jitgrad.tree_util.paths import tree_leaves_with_path as tree_leaves_with_path
+from jitgrad.tree_util.paths import tree_map_with_path as tree_map_with_path
+from jitgrad.tree_util.paths import tree_transpose as tree_transpose
+from jitgrad.tree_util.registration import register_dataclass as register_dataclass
+from jitgrad.tree_util.registration import register_pytree_node as register_pytree_node
+from jitgrad.tree_util.registration import register_pytree_node_class as register_pytree_node_class
+from jitgrad.tree_util.registration import register_static as register_static
 
 __all__ = [
-    "Partial", "tree_all", "tree_flatten", "tree_leaves", "tree_map", "tree_reduce", "tree_structure", "tree_unflatten",
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyPath", "Partial", "PyTreeDef", "SequenceKey", "all_leaves", "keystr",
+    "register_dataclass", "register_pytree_node", "register_pytree_node_class", "register_static", "tree_all", "tree_flatten",
+    "tree_flatten_with_path", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_with_path", "tree_reduce",
+    "tree_structure", "tree_transpose", "tree_unflatten",
 ]  # fmt: skip
 
 _NO_START: Any = object()

@@ -146,4 +146,4 @@ def test_modules_are_those_of_jitgrad() -> None:
     for name in ("numpy", "lax", "tree_util", "flatten_util", "scipy.special", "numpy.linalg"):
         assert importlib.import_module(f"jitgrad.jax.{name}") is importlib.import_module(f"jitgrad.{name}")
     with pytest.raises(AttributeError, match="custom_vjp"):
-        _ = ours.custom_jvp  # type: ignore[attr-defined]
+        _ = ours.custom_gradient  # type: ignore[attr-defined]

@@ -22,7 +22,7 @@ NAMED_BY_OTHERS = {  # where users of torch look for clip_grad_norm_ and DataLoa
     *(f"jitgrad/nn/utils/{name}.py" for name in ("__init__", "hooked_weights", "parametrizations", "parametrize", "rnn")),
     "jitgrad/optim/swa_utils.py",
     *("jitgrad/utils/__init__.py", "jitgrad/utils/data.py", "jitgrad/utils/samplers.py", "jitgrad/utils/checkpoint.py"),
-    *("jitgrad/flatten_util/__init__.py", "jitgrad/tree_util/__init__.py"),
+    *("jitgrad/flatten_util/__init__.py", *(f"jitgrad/tree_util/{name}.py" for name in ("__init__", "paths", "registration"))),
 }
 FRAME_ACCESS = {"_getframe", "currentframe", "_current_frames", "getouterframes", "stack", "trace"}
 

@@ -11,7 +11,7 @@ import jitgrad as jg
     ("module", "name", "advice"),
     [
         (jg, "compile", "jitgrad.jit"),
-        (jg.lax, "associative_scan", "jitgrad.cumsum"),
+        (jg.lax, "psum", "there is one device"),
         (jg, "random", "jitgrad.jax.random.*manual_seed.*Generator"),
         (jg, "tree_map", "tree_util"),
         (jg.tree_util, "tree_mapp", "did you mean 'tree_map'"),
