@@ -16,7 +16,7 @@ import numpy as _np
 from numpy import broadcast_shapes as broadcast_shapes, promote_types as promote_types
 
 from jitgrad.eager import interpreter as _interpreter  # noqa: F401 - installs what ops do outside of a trace
-from jitgrad.on_demand import public_names as _on_demand, registrations as _compiler  # noqa: F401 - and what compiles
+from jitgrad.on_demand import hips_names as _hips, public_names as _on_demand, registrations as _compiler  # noqa: F401 - and what compiles
 from jitgrad import amp as amp, cuda as cuda, nn as nn, numpy as numpy, optim as optim, utils as utils
 from jitgrad.core import errors as errors
 from jitgrad.amp import autocast as autocast, is_autocast_enabled as is_autocast_enabled

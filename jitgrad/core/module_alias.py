@@ -23,20 +23,29 @@ class ModuleAlias(MetaPathFinder, Loader):
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """What Python's import asks for: None for what is no alias, or names no module."""
         rest = name.removeprefix(self.prefix)
-        if rest == name or rest.split(".")[0] in self.others or find_spec(f"{self.own}.{rest}") is None:
+        if rest == name or rest.split(".")[0] in self.others:
+            return None
+        own = f"{self.own}.{rest}"
+        if own not in sys.modules and find_spec(own) is None:
             return None
         return ModuleSpec(name, self)
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module itself, which keeps the spec of its own name."""
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """The module itself, which keeps the spec of its own name; None where an object stands in its place."""
         module = import_module(f"{self.own}.{spec.name.removeprefix(self.prefix)}")
+        if not isinstance(module, ModuleType):  # as `jitgrad.scipy.stats.norm`
+            return None
         self.specs[spec.name] = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: it has been executed under its own name."""
+        """Nothing for a module, which has been executed under its own name; an object takes the place of a new module."""
         assert module.__spec__ is not None
-        module.__spec__ = self.specs.pop(module.__spec__.name)
+        name = module.__spec__.name
+        if name in self.specs:
+            module.__spec__ = self.specs.pop(name)
+        else:
+            sys.modules[name] = import_module(f"{self.own}.{name.removeprefix(self.prefix)}")
 
     def install(self) -> None:
         """Let ``import`` ask here first: others would look into the folders of the packages, and load a second copy."""

@@ -47,6 +47,7 @@ ROOMS = (
     "jitgrad.compiler",
     "jitgrad.batching",
     "jitgrad.func",
+    "jitgrad.hips",
     "jitgrad.lax",
     "jitgrad.tree_util",
     "jitgrad.tree",

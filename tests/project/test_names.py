@@ -20,7 +20,7 @@ FAMILIES = (
     ("backends/cpu", "backends/cuda"),  # what each of the two machines has of its own
 )
 # Namespaces with the names and signatures of another library, whose functions call those of the package.
-NAMESPACES = ("nn/functional.py", "numpy/", "scipy/", "torch/", "jax/", "lax/", "signal/windows.py",
+NAMESPACES = ("nn/functional.py", "numpy/", "scipy/", "torch/", "jax/", "lax/", "hips/", "signal/windows.py",
               "distributions/constraints.py", "backends/cudnn.py", "backends/mps.py",
               "backends/cuda/matmul.py")  # fmt: skip
 # Names with two meanings, one of which is public: a schedule of learning rates and the field's word for kernels,
