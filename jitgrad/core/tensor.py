@@ -247,9 +247,11 @@ class Tensor:
             )
         return self.concrete(what)
 
-    def numpy(self) -> np.ndarray[Any, Any]:
-        """The data, not copied. Raises AutogradError if this tensor requires grad, DeviceError if it is on a
-        device."""
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
+        """The data, not copied (with ``force``, of any tensor). Raises AutogradError if this tensor requires grad, DeviceError if
+        it is on a device."""
+        if force:
+            return self.concrete("numpy()")
         if self._requires_grad:
             raise AutogradError(
                 "numpy() on a tensor that requires grad would cut it from its gradient: call .detach() first"

@@ -47,6 +47,10 @@ _FUNCTIONS_OF: Mapping[str, str] = {  # module -> its public functions
     "fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ "
     "negative_ rad2deg_ reciprocal_ relu_ resize_as_ round_ rsqrt_ selu_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ "
     "trunc_ xlogy_ zero_",
+    "jitgrad.ops.torch_queries": "adjoint chain_matmul detach fill get_default_device initial_seed is_conj is_inference "
+    "is_neg is_nonzero is_same_size is_signed range resolve_conj resolve_neg seed set_printoptions unsafe_chunk",
+    "jitgrad.ops.draws": "poisson",
+    "jitgrad.nn.in_place": "alpha_dropout_ dropout_ feature_alpha_dropout_ rrelu_ threshold_",
     "jitgrad.ops.torch_selections": "as_strided_scatter constant_pad_nd index_reduce mode msort nonzero_static put renorm "
     "split_with_sizes unravel_index unsafe_split",
     "jitgrad.signal.spectra": "istft stft",

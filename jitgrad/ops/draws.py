@@ -17,7 +17,7 @@ from jitgrad.ops.creation import asarray
 from jitgrad.ops.entropy import xlogy
 from jitgrad.ops.gamma import gammainc, gammaincc, gammaln
 from jitgrad.ops.operand import Operand
-from jitgrad.ops.random import default_generator
+from jitgrad.ops.random import Generator, default_generator
 from jitgrad.ops.transcendental import exp
 
 _STEP = 1e-3  # of the difference quotient, relative to where the distribution changes: its error is about 1e-11
@@ -97,9 +97,9 @@ def standard_gamma(shape: Operand) -> Tensor:
     return apply_op(STANDARD_GAMMA, _key(), asarray(shape))  # type: ignore[no-any-return]
 
 
-def poisson(rate: Operand) -> Tensor:
+def poisson(rate: Operand, generator: Generator | None = None) -> Tensor:
     """Counts of events at ``rate``, a floating tensor, and like it; NaN where it is negative."""
-    return apply_op(POISSON, _key(), asarray(rate))  # type: ignore[no-any-return]
+    return apply_op(POISSON, _key(generator), asarray(rate))  # type: ignore[no-any-return]
 
 
 def binomial(count: Operand, p: Tensor) -> Tensor:
@@ -107,6 +107,6 @@ def binomial(count: Operand, p: Tensor) -> Tensor:
     return apply_op(BINOMIAL, _key(), asarray(count), p)  # type: ignore[no-any-return]
 
 
-def _key() -> Tensor:
+def _key(generator: Generator | None = None) -> Tensor:
     """One number, which ops on a device take from the host."""
-    return default_generator.bits(())[0]
+    return (generator or default_generator).bits(())[0]
