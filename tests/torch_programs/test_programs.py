@@ -18,6 +18,7 @@ PROGRAMS = [
     *("trainer", "optimizers", "sam", "vqvae", "ppo", "contrastive", "realnvp", "llama", "ddpm"),
     *("ema_accumulation", "adversarial", "gat", "ode_adjoint", "siamese", "sac", "bayesian_network"),
     *("sets_and_tags", "resnet", "normalised_weights"),
+    *("word2vec", "nanogpt_cache", "masked_lm", "ctc_forward"),
 ]
 # with numbers that become arguments or decide a branch, and in both modes of the model
 TRACES = {"trainer": 5, "vqvae": 4, "ema_accumulation": 9, "ode_adjoint": 4, "normalised_weights": 4}
