@@ -35,6 +35,11 @@ from jitgrad.nn.layers import (
     EmbeddingBag as EmbeddingBag, FeatureAlphaDropout as FeatureAlphaDropout, Linear as Linear,
     PairwiseDistance as PairwiseDistance,
 )
+from jitgrad.nn.lazy import (
+    LazyBatchNorm1d as LazyBatchNorm1d, LazyBatchNorm2d as LazyBatchNorm2d, LazyBatchNorm3d as LazyBatchNorm3d, LazyConv1d
+    as LazyConv1d, LazyConv2d as LazyConv2d, LazyConv3d as LazyConv3d, LazyConvTranspose1d as LazyConvTranspose1d,
+    LazyConvTranspose2d as LazyConvTranspose2d, LazyConvTranspose3d as LazyConvTranspose3d, LazyLinear as LazyLinear,
+)
 from jitgrad.nn.losses import (
     BCELoss as BCELoss, BCEWithLogitsLoss as BCEWithLogitsLoss, CTCLoss as CTCLoss,
     CosineEmbeddingLoss as CosineEmbeddingLoss, CrossEntropyLoss as CrossEntropyLoss,
