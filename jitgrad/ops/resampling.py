@@ -172,17 +172,21 @@ def _cubic_far(d: Any, a: float = -0.75) -> Any:
 def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The points [n, h, w, 2] (x, y from -1 to 1) that the affine maps ``theta`` [n, 2, 3] make of an image's.
 
-    ``size`` is (n, c, h, w), that of the result of :func:`grid_sample`. M. Jaderberg et al., arXiv:1506.02025.
+    ``size`` is (n, c, h, w), that of the result of :func:`grid_sample`. Of volumes, (n, c, d, h, w), maps [n, 3, 4] make
+    points [n, d, h, w, 3]. M. Jaderberg et al., arXiv:1506.02025.
     """
-    maps = asarray(theta)
-    if maps.ndim != 3 or maps.shape[1:] != (2, 3) or len(size) != 4:
-        raise ShapeError(f"affine_grid: expected theta [n, 2, 3] and size (n, c, h, w), got {maps.aval} and {tuple(size)}")
-    h, w = size[2:]
-    x, y = (_centres(n, bool(align_corners)) for n in (w, h))
-    points = np.stack([*np.meshgrid(x, y), np.ones((h, w))], -1).reshape(h * w, 3).astype(maps.dtype)
+    maps, axes = asarray(theta), len(size) - 2
+    if axes not in (2, 3) or maps.ndim != 3 or maps.shape[1:] != (axes, axes + 1):
+        raise ShapeError(
+            "affine_grid: expected theta [n, 2, 3] and size (n, c, h, w), or [n, 3, 4] and (n, c, d, h, w), got "
+            f"{maps.aval} and {tuple(size)}"
+        )
+    lengths = tuple(size[2:])
+    along = np.meshgrid(*[_centres(n, bool(align_corners)) for n in lengths], indexing="ij")
+    points = np.stack([*along[::-1], np.ones(lengths)], -1).reshape(-1, axes + 1).astype(maps.dtype)
     with beside(maps):
         base = asarray(as_constant(points)).to(maps.device)
-    return reshape(matmul(base, matrix_transpose(maps)), (maps.shape[0], h, w, 2))
+    return reshape(matmul(base, matrix_transpose(maps)), (maps.shape[0], *lengths, axes))
 
 
 def _centres(n: int, align_corners: bool) -> np.ndarray[Any, Any]:

@@ -108,3 +108,17 @@ def test_questions() -> None:
             jg.set_printoptions(profile="long")
     finally:
         np.set_printoptions(**before)
+
+
+MAPS = RNG.normal(size=(2, 3, 4))
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_grids_of_volumes_are_those_of_torch(align_corners: bool) -> None:
+    def call(m: Any, maps: Any) -> Any:
+        return m.nn.functional.affine_grid(maps, (2, 1, 3, 4, 2), align_corners=align_corners)
+
+    assert_same_as_torch(call, MAPS)
+    found = jg.jit(lambda maps: call(jg, maps))(jg.tensor(MAPS))
+    np.testing.assert_allclose(found.numpy(), call(jg, jg.tensor(MAPS)).numpy())
