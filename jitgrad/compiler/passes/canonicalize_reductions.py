@@ -19,33 +19,35 @@ Form = tuple[Shape, AxisMap]  # of a reduction: its operand's shape, the axes it
 
 
 def canonicalize_reductions(graph: Graph, tuning: Tuning) -> Graph:
-    """Rewrite every reduction over leading and trailing axes that keeps axes between them: no loop nest computes these.
+    """Rewrite every reduction that no loop nest computes as it is: one that keeps axes between reduced ones, or behind them.
 
     The ``sum(x, axis=(0, 2, 3))`` of a batch norm becomes ``sum(permute_dims(x, (1, 0, 2, 3)), axis=(1, 2, 3))``. Its
     rows are the channels, and the ops that depend on it sweep a row again while it is in cache. If there are none, or if
     rows do not suit all reductions around it, it becomes ``sum(sum(x, axis=(2, 3)), axis=0)``: the first of the two is a
     reduction of rows, which fuses with the ops that compute ``x``, and the second reads one number of each row.
+
+    Reductions over axes that alternate with kept ones, such as 1 and 3 of four, or that have short kept axes behind them,
+    are reductions of rows: a library needs a call for each, between kernels, and takes 2 to 25 times as long.
     """
     around = {node: _trailing(node) for node in graph.nodes if _is_reduction(node)}
     between = {_form(node) for node in around if lies_between(node, tuning)}
-    calls = tuning.library_reductions
-    if not any(around.values()) and not between and (calls or all(_has_loops(*_form(node)) for node in around)):
+    if not any(around.values()) and not between and all(_has_loops(*_form(node)) for node in around):
         return graph
     long_rows = {_form(node) for node, trailing in around.items() if trailing and _rows_pay(node, trailing, tuning)}
     rows, new = _Rows(graph, long_rows | between), Rewriter(graph)
     for node in new.visit():
         trailing = around.get(node, ())
         if node in around and _form(node) in between:
-            if not calls or rows.suit_between(node):
+            if not tuning.library_reductions or rows.suit_between(node):
                 reduce_rows(new, node)
             else:
                 new.keep(node)
         elif not trailing:
-            if calls or node not in around or _has_loops(*_form(node)) or not is_fusible(node):
+            if node not in around or _has_loops(*_form(node)) or not is_fusible(node):
                 new.keep(node)
             else:
                 reduce_rows(new, node)
-        elif rows.suit(node) or not (calls or _has_loops(*_second_of_two(node, trailing))):
+        elif rows.suit(node) or (is_fusible(node) and not _has_loops(*_second_of_two(node, trailing))):
             reduce_rows(new, node)
         else:
             _reduce_twice(new, node, trailing)
