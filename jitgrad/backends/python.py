@@ -94,6 +94,18 @@ def _transpose_tile(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> N
             tile[k * LANES + j] = p[j * stride + k]
 
 
+def _lanes_in(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> None:
+    for i in range(m):
+        for k in range(n):
+            tile[i * n + k] = p[i * stride + k]
+
+
+def _lanes_out(p: Pointer, tile: Pointer, stride: int, n: int, m: int) -> None:
+    for i in range(m):
+        for k in range(n):
+            p[i * stride + k] = tile[i * n + k]
+
+
 @cache
 def names() -> Mapping[str, Any]:
     """The functions of kernel source, as Python functions on NumPy scalars."""
@@ -104,6 +116,8 @@ def names() -> Mapping[str, Any]:
         transpose_rows_in=_transpose_rows_in,
         transpose_rows_out=_transpose_rows_out,
         transpose_tile=_transpose_tile,
+        lanes_in=_lanes_in,
+        lanes_out=_lanes_out,
         at=lambda p, n: Pointer(p.array, p.offset + int(n)),
         element_at=lambda p, n: p[int(n)],
         load_between=_load_between,

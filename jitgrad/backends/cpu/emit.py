@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.block_writer import BlockWriter
 from jitgrad.backends.cpu.epilogue import emit_epilogue
+from jitgrad.backends.cpu.packed_rows import PackedRows
 from jitgrad.backends.cpu.row_loops import RowLoops
 from jitgrad.backends.cpu.short_rows import ShortRows
 from jitgrad.backends.cpu.tiled_transpose import TiledTranspose
@@ -17,6 +18,7 @@ _FORMS: Mapping[KernelForm, type[BlockWriter]] = {
     KernelForm.ROWS: RowLoops,
     KernelForm.SHORT_ROWS: ShortRows,
     KernelForm.VECTORIZED_ROWS: VectorizedRows,
+    KernelForm.PACKED_ROWS: PackedRows,
     KernelForm.TILED_TRANSPOSE: TiledTranspose,
 }
 

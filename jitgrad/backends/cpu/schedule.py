@@ -14,6 +14,10 @@ from jitgrad.compiler.lowering.loop_nest import LoopNest, OperandAccess
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.eager.buffer_pool import ALIGNMENT
 
+_ACROSS = (KernelForm.VECTORIZED_ROWS, KernelForm.PACKED_ROWS)  # the forms of rows that run across memory
+_MAX_PACKED = 16  # operands: each has a tile on the stack
+_MAX_KEPT_BYTES = 1 << 17  # of one value of the rows that are lanes: a part of the second-level cache
+
 
 def cpu_tuning() -> Tuning:
     """The thresholds for this machine's CPUs."""
@@ -29,7 +33,7 @@ def schedule(nest: LoopNest, tuning: Tuning) -> Schedule:
         iterations, block_size = iterations_and_block(nest, KernelForm.ROWS, tuning)
         return Schedule(KernelForm.ROWS, iterations, block_size)
     if runs_across_memory(nest, tuning):
-        form = KernelForm.VECTORIZED_ROWS
+        form = KernelForm.PACKED_ROWS if packs_lanes(nest, tuning) else KernelForm.VECTORIZED_ROWS
     elif operands := operands_to_transpose(nest, tuning):
         form, transposed = KernelForm.TILED_TRANSPOSE, tuple(a.name for a in operands)
     else:
@@ -38,7 +42,14 @@ def schedule(nest: LoopNest, tuning: Tuning) -> Schedule:
     nontemporal = nontemporal_results(nest, tuning) if form is KernelForm.ROWS else frozenset()
     vectors = _row_vectors(nest, tuning) if form is KernelForm.ROWS and not nontemporal else None
     interleaves = form is KernelForm.ROWS
-    return Schedule(form, iterations, block_size, transposed, nontemporal, vectors, interleaves)
+    together = _rows_together(nest) if form in _ACROSS else 1
+    return Schedule(form, iterations, block_size, transposed, nontemporal, vectors, interleaves, together)
+
+
+def _rows_together(nest: LoopNest) -> int:
+    """The rows that form the lanes of vectors, if they are short enough to keep values of all of their elements in cache."""
+    widest = max(a.value.aval.dtype.itemsize for a in nest.operands.values())
+    return LANES if LANES * prod(nest.inner_sizes) * widest <= _MAX_KEPT_BYTES else 1
 
 
 def _row_vectors(nest: LoopNest, tuning: Tuning) -> int | None:
@@ -87,12 +98,18 @@ def operands_to_transpose(nest: LoopNest, tuning: Tuning) -> list[OperandAccess]
 
 def runs_across_memory(nest: LoopNest, tuning: Tuning) -> bool:
     """Whether rows are reduced, and run across memory in most operands."""
-    if not nest.group.schedule.rows or not nest.outer_sizes or len(nest.inner_sizes) != 1:
+    if not nest.group.schedule.rows or not nest.outer_sizes:
         return False
-    (element,) = nest.inner_axes
-    wide = [a for a in nest.operands.values() if a.layout is not None and a.strides[element]]
+    wide = [a for a in nest.operands.values() if a.layout is not None and any(a.strides[k] for k in nest.inner_axes)]
     wide = [a for a in wide if any(a.strides[k] for k in nest.outer_axes)]
     return nest.outer_sizes[-1] >= tuning.min_row_lanes and 2 * sum(map(nest.lies_across, wide)) > len(wide)
+
+
+def packs_lanes(nest: LoopNest, tuning: Tuning) -> bool:
+    """Whether few rows are neighbours, so that several groups of them fill the lanes of vectors."""
+    if len(nest.outer_sizes) < 2 or nest.outer_sizes[-1] >= tuning.min_lanes:
+        return False
+    return len(nest.operands) <= _MAX_PACKED and all(a.layout is not None for a in nest.operands.values())
 
 
 def iterations_and_block(nest: LoopNest, form: KernelForm, tuning: Tuning) -> tuple[int, int]:
@@ -106,11 +123,13 @@ def iterations_and_block(nest: LoopNest, form: KernelForm, tuning: Tuning) -> tu
         block = -(-block // LANES) * LANES
     elif form is KernelForm.TILED_TRANSPOSE:
         block = max(block, tuning.min_transposed_rows)
-    elif form is KernelForm.VECTORIZED_ROWS:
+    elif form in _ACROSS:
         block = max(block, LANES)
     if merged := nest.group.schedule.merged:
         columns = any(id(node) in merged and node.out.aval.size > 1 for node in nest.group.nodes)
         block = max(block, -(-rows // (tuning.max_column_blocks if columns else tuning.max_merged_blocks)))
+    if form is KernelForm.PACKED_ROWS:
+        block = -(-block // nest.outer_sizes[-1]) * nest.outer_sizes[-1]
     return rows, block
 
 

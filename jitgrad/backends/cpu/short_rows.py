@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from jitgrad.backends.codegen.scalar import accumulated, cast
 from jitgrad.backends.codegen.source import Emitter
-from jitgrad.backends.codegen.statements import Body, as_value, fold_statement, index, initial
+from jitgrad.backends.codegen.statements import Body, as_value, dense, fold_statement, index, initial
 from jitgrad.backends.cpu.block_writer import BlockWriter
 from jitgrad.backends.llvm.tile_sizes import LANES, LEAST_BYTES, SHORT_ROW
 from jitgrad.compiler.lowering.kernel_ir import (
@@ -103,6 +103,8 @@ class ShortRows(BlockWriter):
     def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
         super().__init__(kernel, schedule)
         self.wide: set[Access] = {s.access for sweep in kernel.sweeps for s in sweep.body if isinstance(s, (Load, Store))}
+        inner = kernel.inner
+        self.columns: tuple[str, ...] = ("j",) if len(inner) < 2 else tuple(f"j{k}" for k in range(len(inner)))
         self.tiles: dict[Access, str] = {}
         self.loaded: list[Access] = []
         self.stored: list[Access] = []
@@ -169,13 +171,16 @@ class ShortRows(BlockWriter):
     def open_block(self) -> None:
         """Tiles and arrays of lanes, then the accumulators of the block."""
         for access, tile in self.tiles.items():
-            size = LANES * SHORT_ROW if access in self.wide else LANES
-            self.out.line(f"{tile} = scratch_{dtype_name(access.dtype)}({size})")
+            self.out.line(f"{tile} = scratch_{dtype_name(access.dtype)}({self.tile_size(access)})")
         lanes = {**self.row_locals, **{s.name: s.result for s in self.of(AccumulatorScope.BLOCK)}}
         for name, dtype in lanes.items():
             self.out.line(f"{name}t = scratch_{dtype_name(compute_dtype(dtype))}({LANES})")
         for s in (*self.of(AccumulatorScope.BLOCK), *self.of(AccumulatorScope.COLUMN)):
             self.start(s)
+
+    def tile_size(self, access: Access) -> int:
+        """How many elements the tile of ``access`` has."""
+        return LANES * SHORT_ROW if access in self.wide else LANES
 
     def clear(self, s: Accumulate) -> None:
         with self.out.block(f"for k in range({self.count}):"):
@@ -235,14 +240,14 @@ class ShortRows(BlockWriter):
             self.elements(sweep, f"range({self.row_size})")
 
     def elements(self, sweep: Sweep, columns: str) -> None:
-        """The loop over ``columns`` of the rows."""
+        """The loop over ``columns`` of the rows, the positions along the last inner axis."""
         sums = [s for s in sweep.body if isinstance(s, Accumulate) and s.where is AccumulatorScope.COLUMN]
-        with self.out.block(f"for j in {columns}:"):
+        with self.out.block(f"for {self.columns[-1]} in {columns}:"):
             for s in sums:
                 self.out.line(f"{s.name}c = {initial(s.monoid, s.result)}")
-            self.lanes(sweep.body, ("j",))
+            self.lanes(sweep.body, self.columns)
             for s in sums:
-                target, dtype = f"{s.name}[j]", s.result
+                target, dtype = f"{s.name}[{index(dense(s, len(self.columns)), self.columns)}]", s.result
                 total = fold_statement(s.monoid, dtype, as_value(target, dtype), f"{s.name}c", reorder=False)
                 self.out.line(f"{target} = {total}", s.note)
 

@@ -21,17 +21,19 @@ from jitgrad.backends.codegen.statements import (
 )
 from jitgrad.backends.cpu.short_rows import Lanes, ShortRows
 from jitgrad.backends.llvm.tile_sizes import LANES
-from jitgrad.compiler.lowering.kernel_ir import Access, Accumulate, Kernel, Schedule, Sweep, overwritten
+from jitgrad.compiler.lowering.kernel_ir import PER_BLOCK, Access, Accumulate, Kernel, Schedule, Sweep, overwritten
 from jitgrad.core.aval import dtype_name
 
 # Numbers that a lane adds in their own dtype before the sum goes to its float64 total.
 LANE_BLOCK = 32
 
 
-class _Lanes(Lanes):
+class LanesInMemory(Lanes):
     """Statements of a loop over the lanes, whose elements are in memory."""
 
     def place(self, access: Access) -> tuple[str, str]:
+        if access.outer == PER_BLOCK:
+            return f"{access.name}r", f"({index(access.inner, self.columns)}) * {LANES} + k"
         if not self.columns or access in self.tiles or set(access.outer) <= {"0"}:
             return super().place(access)
         inner, lane = index(access.inner, self.columns), index(access.outer[-1:], ("k",))
@@ -85,18 +87,24 @@ class VectorizedRows(ShortRows):
     def tiled(self, access: Access) -> bool:
         return access not in self.wide
 
+    def address_scratch(self) -> None:
+        """Point to the block's part of the scratch that sweeps leave values in."""
+        for name in sorted({access.name for access in self.wide if access.outer == PER_BLOCK}):
+            self.out.line(f"{name}r = at({name}, start // block_size * {self.row_size} * {LANES})")
+
     def place(self, columns: tuple[str, ...]) -> Body:
-        return _Lanes(self.out, self.rows, columns, self.tiles, self.overwritten)
+        return LanesInMemory(self.out, self.rows, columns, self.tiles, self.overwritten)
 
     def open_block(self) -> None:
         super().open_block()
+        self.address_scratch()
         for s in filter(in_sum_blocks, self.accumulators):
             self.out.line(f"{s.name}b = scratch_{dtype_name(lane_dtype(s))}({LANES})")
             self.out.line(f"{s.name}w = scratch_f64({LANES})")
 
     def iterations(self) -> None:
         with self.groups_of_rows() as first:
-            accesses = {a.name: a for a in self.wide if not a.index and not set(a.outer) <= {"0"}}
+            accesses = {a.name: a for a in self.wide if not a.index and a.outer != PER_BLOCK and not set(a.outer) <= {"0"}}
             for name, a in sorted(accesses.items()):
                 self.out.line(f"{name}r = at({name}, {index(a.outer, first)})")
             self.tile()
@@ -107,21 +115,47 @@ class VectorizedRows(ShortRows):
 
     def elements(self, sweep: Sweep, columns: str) -> None:
         sums = [s for s in sweep.body if isinstance(s, Accumulate) and in_sum_blocks(s)]
-        if not sums:
-            super().elements(sweep, columns)
-            return
         for s in sums:
-            with self.out.block("for k in range(m):"):
-                self.out.line(f"{s.name}w[k] = {typed(0, np.dtype(np.float64))}")
-        with self.out.block(f"for b in range(0, {self.row_size}, {LANE_BLOCK}):"):
-            with self.out.block("for k in range(m):"):
-                for s in sums:
-                    self.out.line(f"{s.name}b[k] = {typed(0, lane_dtype(s))}")
-            super().elements(sweep, f"range(b, min(b + {LANE_BLOCK}, {self.row_size}))")
-            with self.out.block("for k in range(m):"):
-                for s in sums:
-                    wide = cast(f"{s.name}b[k]", lane_dtype(s), np.dtype(np.float64))
-                    self.out.line(f"{s.name}w[k] = {s.name}w[k] + {wide}")
-        with self.out.block("for k in range(m):"):
-            for s in sums:
-                self.out.line(f"{s.name}t[k] = {cast(f'{s.name}w[k]', np.dtype(np.float64), s.result)}")
+            self.over_lanes(f"{s.name}w[k] = {typed(0, np.dtype(np.float64))}")
+        self.nest(sweep, sums, 0)
+        for s in sums:
+            self.over_lanes(f"{s.name}t[k] = {cast(f'{s.name}w[k]', np.dtype(np.float64), s.result)}")
+
+    def over_lanes(self, *lines: str) -> None:
+        """A loop over the lanes."""
+        with self.out.block(f"for k in range({self.count}):"):
+            for line in lines:
+                self.out.line(line)
+
+    def nest(self, sweep: Sweep, sums: list[Accumulate], depth: int) -> None:
+        """The loops over the inner axes from ``depth`` on."""
+        size = self.kernel.inner[depth]
+        if depth < len(self.kernel.inner) - 1:
+            with self.out.block(f"for {self.columns[depth]} in range({size}):"):
+                self.nest(sweep, sums, depth + 1)
+        else:
+            self.blocks(sweep, sums, size)
+
+    def blocks(self, sweep: Sweep, sums: list[Accumulate], size: str) -> None:
+        """The loop over the last inner axis, in sum blocks if there are sums."""
+        if not sums:
+            self.elements_of_block(sweep, f"range({size})")
+            return
+        with self.out.block(f"for b in range(0, {size}, {LANE_BLOCK}):"):
+            self.open_sums(sums)
+            self.elements_of_block(sweep, f"range(b, min(b + {LANE_BLOCK}, {size}))")
+            self.close_sums(sums)
+
+    def elements_of_block(self, sweep: Sweep, columns: str) -> None:
+        super().elements(sweep, columns)
+
+    def open_sums(self, sums: list[Accumulate]) -> None:
+        """Begin a sum block."""
+        if sums:
+            self.over_lanes(*[f"{s.name}b[k] = {typed(0, lane_dtype(s))}" for s in sums])
+
+    def close_sums(self, sums: list[Accumulate]) -> None:
+        """Add a sum block to the totals."""
+        wide = [(s.name, cast(f"{s.name}b[k]", lane_dtype(s), np.dtype(np.float64))) for s in sums]
+        if wide:
+            self.over_lanes(*[f"{name}w[k] = {name}w[k] + {text}" for name, text in wide])

@@ -16,7 +16,15 @@ from typing import Any
 
 from llvmlite import ir
 
-from jitgrad.backends.llvm import block_products, intrinsics, nontemporal, parallel_loops, target, transpose
+from jitgrad.backends.llvm import (
+    block_products,
+    intrinsics,
+    nontemporal,
+    packed_lanes,
+    parallel_loops,
+    target,
+    transpose,
+)
 from jitgrad.backends.llvm.argument_unpacking import unpacking_entry
 from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
 from jitgrad.backends.llvm.syntax_nodes import nodes_in
@@ -86,7 +94,8 @@ def source_to_llvm(
         BackendError: if ``source`` is not kernel source.
     """
     tree = ast.parse(source)
-    names: dict[str, Any] = {**intrinsics.INTRINSICS, **transpose.TRANSPOSES, **block_products.BLOCK_PRODUCTS, **namespace}
+    moves = {**transpose.TRANSPOSES, **packed_lanes.PACKED_LANES}
+    names: dict[str, Any] = {**intrinsics.INTRINSICS, **moves, **block_products.BLOCK_PRODUCTS, **namespace}
     names.update({node.name: SourceFunction(node, names) for node in tree.body if isinstance(node, ast.FunctionDef)})
     with gc_paused():
         module = _KernelModule(entry)

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import cfunc, njit, types
 from numba.extending import intrinsic
 
-from jitgrad.backends.llvm import intrinsics, transpose, vector_functions
+from jitgrad.backends.llvm import intrinsics, packed_lanes, transpose, vector_functions
 from jitgrad.backends.llvm.casts import half_of_bits
 from jitgrad.backends.llvm.kernel_frontend import parameter_type
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
@@ -35,7 +35,13 @@ def _stream(builder: Any, pointer: TypedValue, index: TypedValue, value: TypedVa
     emit_store(builder, pointer, index, value)
 
 
-_DIALECT = {**intrinsics.INTRINSICS, **transpose.TRANSPOSES, **vector_functions.VECTOR_FUNCTIONS, "stream": _stream}
+_DIALECT = {
+    **intrinsics.INTRINSICS,
+    **transpose.TRANSPOSES,
+    **packed_lanes.PACKED_LANES,
+    **vector_functions.VECTOR_FUNCTIONS,
+    "stream": _stream,
+}
 
 
 def _ir_type(numba_type: Any) -> IRType:

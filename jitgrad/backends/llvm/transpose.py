@@ -136,9 +136,26 @@ def _declared(builder: Any, name: str, type_: ScalarType) -> Any:
     return function
 
 
+def moving(name: str, doc: str, define: Callable[[Any, ScalarType], None]) -> DialectFunction:
+    """The function ``name(to, source, stride, n, m)`` of a kernel's module, whose code ``define(function, dtype)`` writes;
+    ``to`` and ``source`` do not overlap."""
+
+    def call(builder: Any, to: TypedValue, source: TypedValue, *sizes_given: TypedValue) -> None:
+        type_ = element(to)
+        if element(source) != type_:
+            raise DialectTypeError(f"takes two pointers to the same dtype, found {to.type} and {source.type}")
+        function = builder.module.globals.get(f"{name}.{type_}")
+        if function is None:
+            function = _declared(builder, f"{name}.{type_}", type_)
+            define(function, type_)
+        builder.call(function, [to.ir, source.ir, *(as_index(builder, size) for size in sizes_given)])
+
+    call.__doc__ = doc
+    return call
+
+
 def _transposing(name: str, doc: str, sizes: _Sizes, rows: _From, columns: _To) -> DialectFunction:
-    """The function ``name(to, source, stride, n, m)`` that moves the elements of ``sizes(n, m)``, block
-    by block; ``to`` and ``source`` do not overlap.
+    """The function ``name(to, source, stride, n, m)`` that moves the elements of ``sizes(n, m)``, block by block.
 
     Args:
         rows: ``(block, source, stride, m, j, k)`` to the addresses of the rows of the block from
@@ -156,18 +173,7 @@ def _transposing(name: str, doc: str, sizes: _Sizes, rows: _From, columns: _To) 
         _in_blocks(builder, type_, sizes(n, m), _widths(type_), body)
         builder.ret_void()
 
-    def transposing(builder: Any, to: TypedValue, source: TypedValue, *sizes_given: TypedValue) -> None:
-        type_ = element(to)
-        if element(source) != type_:
-            raise DialectTypeError(f"takes two pointers to the same dtype, found {to.type} and {source.type}")
-        function = builder.module.globals.get(f"{name}.{type_}")
-        if function is None:
-            function = _declared(builder, f"{name}.{type_}", type_)
-            define(function, type_)
-        builder.call(function, [to.ir, source.ir, *(as_index(builder, size) for size in sizes_given)])
-
-    transposing.__doc__ = doc
-    return transposing
+    return moving(name, doc, define)
 
 
 transpose_rows_in: DialectFunction = _transposing(

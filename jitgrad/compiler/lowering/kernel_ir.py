@@ -214,6 +214,7 @@ class KernelForm(Enum):
     ROWS = "rows"  # row by row, each sweep a loop over the row's elements
     SHORT_ROWS = "short rows"  # many rows at a time, transposed so that each is a lane of vectors
     VECTORIZED_ROWS = "vectorized rows"  # rows run across memory: neighbouring rows are the lanes of vectors
+    PACKED_ROWS = "packed rows"  # the same where few rows are neighbours: several such groups fill the lanes
     TILED_TRANSPOSE = "tiled transpose"  # operands whose rows run across memory are transposed tile by tile
 
 
@@ -229,6 +230,8 @@ class Schedule:
         nontemporal: names of the results that are stored past the caches.
         row_vectors: of an iteration of the loops over a row; None leaves that to the code generator.
         interleaves: whether operands that lie between each other's elements are read and written as one array.
+        together: rows that go through all sweeps together, for each of which a block has scratch; 1 where such rows are
+            too long for that.
     """
 
     form: KernelForm
@@ -238,6 +241,7 @@ class Schedule:
     nontemporal: frozenset[str] = frozenset()
     row_vectors: int | None = None
     interleaves: bool = False
+    together: int = 1
 
     @property
     def blocks(self) -> int:
@@ -245,6 +249,5 @@ class Schedule:
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether sweeps may leave values for each other in one row of scratch per block: not where
-        several rows go through all sweeps together."""
-        return self.form is not KernelForm.VECTORIZED_ROWS
+        """Whether sweeps may leave values for each other in scratch."""
+        return self.together > 1 or self.form not in (KernelForm.VECTORIZED_ROWS, KernelForm.PACKED_ROWS)

@@ -110,7 +110,7 @@ class LoopNest:
     def apply(self, schedule: Schedule) -> None:
         """Give every operand its access, which depends on the schedule: which stride is 1 in the
         loops that run."""
-        vectorized = schedule.form is KernelForm.VECTORIZED_ROWS
+        vectorized = schedule.form in (KernelForm.VECTORIZED_ROWS, KernelForm.PACKED_ROWS)
         self._find_interior()
         for operand in self.operands.values():
             lanes = self.outer_axes[-1] if vectorized else None
@@ -350,7 +350,8 @@ class LoopNest:
     def lies_across(self, operand: OperandAccess) -> bool:
         """Whether elements of neighbouring rows are neighbours in memory, and elements of a row are
         not."""
-        return operand.strides[self.outer_axes[-1]] == 1 and operand.strides[self.inner_axes[0]] not in (0, 1)
+        steps = {operand.strides[k] for k in self.inner_axes}
+        return operand.strides[self.outer_axes[-1]] == 1 and 1 not in steps and steps != {0}
 
     def new_local(self, letter: str) -> str:
         self._local_count += 1

@@ -113,8 +113,8 @@ class SweepPlan:
     def _spill_access(self, value: Value, sweep: int) -> Access | None:
         """Memory for one row of an element value that ``sweep`` reads again.
 
-        The memory of a result that is written in that sweep or later serves, else scratch of one
-        row per block. Rows that go through all sweeps together have no scratch: None.
+        The memory of a result that is written in that sweep or later serves, else scratch per
+        block. Rows that go through all sweeps together may be too long for that: None.
         """
         nest, dtype = self.nest, value.aval.dtype
         for out in nest.results:
@@ -127,9 +127,9 @@ class SweepPlan:
                     return access
         if not self.schedule.keeps_rows:
             return None
-        nbytes = prod(nest.inner_sizes) * dtype.itemsize * self.schedule.blocks
-        name = f"s{len(self.scratch)}"
-        self.add_scratch(name, dtype_name(dtype), nbytes, "row scratch", "one row of scratch per block")
+        nbytes = prod(nest.inner_sizes) * dtype.itemsize * self.schedule.blocks * self.schedule.together
+        name, rows = f"s{len(self.scratch)}", f"{self.schedule.together} rows" if self.schedule.together > 1 else "one row"
+        self.add_scratch(name, dtype_name(dtype), nbytes, "row scratch", f"{rows} of scratch per block")
         return Access(name, dtype, PER_BLOCK, self.dense_inner())
 
     def _free_until(self, out: Value) -> int:

@@ -209,12 +209,16 @@ class _Axes:
     def wanted(self, node: TraceNode) -> set[Axis]:
         """The axes to cut because no loop nest, or no vectorised one, reduces as ``node`` does."""
         shape, gone = node.ins[0].aval.shape, _gone(node)
-        if self.has_loops(shape, gone) and not (gone and self.reduced(node) <= self.windows):
+        windows = bool(gone) and self.reduced(node) <= self.windows
+        if self.has_loops(shape, gone) and not windows:
             return set()
         behind = tuple(range(gone[-1] + 1, len(shape)))
+        near = prod(shape[k] for k in behind)  # rows that are neighbours in memory
         many = prod(shape[k] for k in gone) > self.tuning.max_pieces
-        if many and prod(shape[k] for k in behind) < self.tuning.min_lanes:
+        if many and near < self.tuning.min_lanes:
             gone = behind
+        elif near >= self.tuning.min_row_lanes and not windows:
+            return set()  # rows are the lanes of vectors
         return {self.find((node, k)) for k in gone} if self.are_few(shape, gone) else set()
 
     def splits(self, node: TraceNode, row: TraceNode) -> bool:
