@@ -46,7 +46,7 @@ class PackedRows(VectorizedRows):
             while t < stop:
                 q = t % m1
                 p = t // m1
-                w = min(m1 - q, stop - t)             # rows of a group
+                w = min(64, min(m1 - q, stop - t))    # rows of a group
                 g = min(64 // m1, (stop - t) // m1)   # groups
                 g = select(w < m1, 1, g)
                 m = g * w
@@ -99,7 +99,7 @@ class PackedRows(VectorizedRows):
         with out.block("while t < stop:"):
             out.line(f"q = t % {last}")
             out.line(f"p = t // {last}")
-            out.line(f"w = min({last} - q, stop - t)", "rows of a group")
+            out.line(f"w = min({LANES}, min({last} - q, stop - t))", "rows of a group")
             groups = f"min({LANES} // {last}, (stop - t) // {last})"
             if len(sizes) > 2:
                 groups = f"min({groups}, {sizes[-2]} - p % {sizes[-2]})"

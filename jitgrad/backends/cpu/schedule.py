@@ -15,6 +15,7 @@ from jitgrad.compiler.tuning import Tuning
 from jitgrad.eager.buffer_pool import ALIGNMENT
 
 _ACROSS = (KernelForm.VECTORIZED_ROWS, KernelForm.PACKED_ROWS)  # the forms of rows that run across memory
+_WHOLE_PIECE = 8  # elements of a row that are neighbours: half vectors of float32
 _MAX_PACKED = 16  # operands: each has a tile on the stack
 _MAX_KEPT_BYTES = 1 << 17  # of one value of the rows that are lanes: a part of the second-level cache
 
@@ -32,7 +33,9 @@ def schedule(nest: LoopNest, tuning: Tuning) -> Schedule:
     if nest.reads_at_offsets():  # the other forms walk whole rows
         iterations, block_size = iterations_and_block(nest, KernelForm.ROWS, tuning)
         return Schedule(KernelForm.ROWS, iterations, block_size)
-    if runs_across_memory(nest, tuning):
+    if reduces_short_pieces(nest, tuning):
+        form = KernelForm.PACKED_ROWS
+    elif runs_across_memory(nest, tuning):
         form = KernelForm.PACKED_ROWS if packs_lanes(nest, tuning) else KernelForm.VECTORIZED_ROWS
     elif operands := operands_to_transpose(nest, tuning):
         form, transposed = KernelForm.TILED_TRANSPOSE, tuple(a.name for a in operands)
@@ -105,11 +108,28 @@ def runs_across_memory(nest: LoopNest, tuning: Tuning) -> bool:
     return nest.outer_sizes[-1] >= tuning.min_row_lanes and 2 * sum(map(nest.lies_across, wide)) > len(wide)
 
 
+def reduces_short_pieces(nest: LoopNest, tuning: Tuning) -> bool:
+    """Whether rows are reduced that are many short pieces of memory, and there are enough rows to fill vectors.
+
+    Pieces of fewer than 8 elements fill no vector; of what is behind the last whole one, only costly functions matter.
+    """
+    if not nest.group.schedule.rows or len(nest.inner_sizes) < 2 or len(nest.outer_sizes) < 2:
+        return False
+    piece = nest.inner_sizes[-1]
+    if piece >= tuning.min_lanes or piece % _WHOLE_PIECE == 0 or prod(nest.outer_sizes[-2:]) < tuning.min_lanes:
+        return False
+    return (piece < _WHOLE_PIECE or any(expensive(node.op) for node in nest.group.nodes)) and _has_room(nest)
+
+
+def _has_room(nest: LoopNest) -> bool:
+    return len(nest.operands) <= _MAX_PACKED and all(a.layout is not None for a in nest.operands.values())
+
+
 def packs_lanes(nest: LoopNest, tuning: Tuning) -> bool:
     """Whether few rows are neighbours, so that several groups of them fill the lanes of vectors."""
     if len(nest.outer_sizes) < 2 or nest.outer_sizes[-1] >= tuning.min_lanes:
         return False
-    return len(nest.operands) <= _MAX_PACKED and all(a.layout is not None for a in nest.operands.values())
+    return _has_room(nest)
 
 
 def iterations_and_block(nest: LoopNest, form: KernelForm, tuning: Tuning) -> tuple[int, int]:

@@ -79,7 +79,8 @@ def _trailing(node: TraceNode) -> AxisMap:
     kept = [k for k in real if k not in axes]
     if not kept or not any(k in axes and k < kept[0] for k in real):
         return ()
-    return tuple(k for k in axes if k > kept[-1] and shape[k] != 1)
+    behind = tuple(k for k in axes if k > kept[-1])  # with axes of length 1, which no other step may reduce after them
+    return behind if any(shape[k] != 1 for k in behind) else ()
 
 
 def lies_between(node: TraceNode, tuning: Tuning) -> bool:

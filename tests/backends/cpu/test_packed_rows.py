@@ -91,6 +91,32 @@ def test_several_axes_of_rows_and_of_elements(shape: tuple[int, ...], axes: tupl
     same(f, array(*shape), **CLOSE)
 
 
+PIECES = [(5, 30, 8, 3), (3, 20, 70, 5), (2, 15, 130, 2), (4, 7, 64, 7), (30, 17, 2, 12)]
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("dtype", ["f", "d"])
+@pytest.mark.parametrize("shape", PIECES)
+def test_rows_of_short_pieces_of_memory(shape: tuple[int, ...], dtype: str, same: Any) -> None:
+    def f(x: Any, y: Any, z: Any) -> Any:
+        p = jg.exp(x * y + z - x.max((1, 3), keepdims=True))
+        return p / p.sum((1, 3), keepdims=True), x.std((1, 3)), (p * x).sum(), (x > y).any((1, 3))
+
+    args = array(*shape, dtype=dtype), array(*shape[1:], dtype=dtype), array(shape[0], 1, shape[2], 1, dtype=dtype)
+    assert KernelForm.PACKED_ROWS in [s.form for s in schedules(f, *args)]
+    same(f, *args, **({"rtol": 1e-9, "atol": 1e-9} if dtype == "d" else {"rtol": 2e-3, "atol": 2e-4}))
+
+
+def test_rows_of_short_pieces_step_by_step(same: Any) -> None:
+    def f(x: Any) -> Any:
+        centred = x - x.mean((1, 3), keepdims=True)
+        return jg.tanh(centred), x.max((1, 3)), (centred * centred).sum((1, 3))
+
+    x = array(6, 7, 5, 5)
+    assert [s.form for s in schedules(f, x)] == [KernelForm.PACKED_ROWS]
+    same(f, x, **CLOSE)
+
+
 @pytest.mark.numba
 def test_operands_with_other_strides(same: Any) -> None:
     def f(x: Any, y: Any, z: Any) -> Any:

@@ -47,6 +47,17 @@ def test_every_reduction_and_dtype_around_an_axis(reduction: str, dtype: str):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("reduction", ["sum", "max"])
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((5, 3, 4, 1), (0, 2, 3)), ((5, 3, 1, 4), (0, 2, 3)), ((1, 5, 3, 4, 1), (0, 1, 3, 4)), ((5, 3, 4, 1), (0, 2))]
+)
+def test_axes_of_length_one_behind_kept_ones(shape, axes, reduction):
+    x = R.standard_normal(shape)
+    found = jit(lambda x: getattr(jg, reduction)(jg.square(x), axis=axes), check="off")(x)
+
+    np.testing.assert_allclose(found.numpy(), getattr(np, reduction)(np.square(x), axis=axes), rtol=1e-13)
+
+
 def test_a_small_sum_over_the_middle_is_one_sum_of_rows():
     graph = jit(lambda x: jg.sum(x, axis=1), check="off").graph(jg.ones((2, 3, 4)), stage="canonicalize_reductions")
 
