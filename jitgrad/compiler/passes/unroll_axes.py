@@ -215,9 +215,10 @@ class _Axes:
         behind = tuple(range(gone[-1] + 1, len(shape)))
         near = prod(shape[k] for k in behind)  # rows that are neighbours in memory
         many = prod(shape[k] for k in gone) > self.tuning.max_pieces
-        if many and near < self.tuning.min_lanes:
+        lanes = near >= (self.tuning.min_lanes if many and _together(shape, gone) else self.tuning.min_row_lanes)
+        if many and not lanes:
             gone = behind
-        elif near >= self.tuning.min_row_lanes and not windows:
+        elif lanes and not windows:
             return set()  # rows are the lanes of vectors
         return {self.find((node, k)) for k in gone} if self.are_few(shape, gone) else set()
 
@@ -251,8 +252,7 @@ class _Axes:
             return True
         if kept == real[real.index(kept[0]) :][: len(kept)]:
             return True  # the reduced axes are before and behind the kept ones
-        together = list(gone) == real[real.index(gone[0]) :][: len(gone)]
-        return together and prod(shape[gone[-1] + 1 :]) >= self.tuning.min_lanes
+        return _together(shape, gone) and prod(shape[gone[-1] + 1 :]) >= self.tuning.min_lanes
 
     def has_short_columns(self, node: TraceNode) -> bool:
         """Whether ``node`` reduces many points to a few numbers for each coordinate, or pair of coordinates."""
@@ -272,6 +272,12 @@ class _Axes:
 def _gone(node: TraceNode) -> AxisMap:
     shape = node.ins[0].aval.shape
     return tuple(k for k in sorted(node.attr("axis")) if shape[k] != 1)
+
+
+def _together(shape: Shape, gone: AxisMap) -> bool:
+    """Whether the axes ``gone`` follow each other, but for axes of length 1."""
+    real = [k for k, n in enumerate(shape) if n != 1]
+    return list(gone) == real[real.index(gone[0]) :][: len(gone)]
 
 
 def _kept(node: TraceNode) -> AxisMap:

@@ -49,7 +49,8 @@ def test_every_reduction_and_dtype_around_an_axis(reduction: str, dtype: str):
 
 @pytest.mark.parametrize("reduction", ["sum", "max"])
 @pytest.mark.parametrize(
-    ("shape", "axes"), [((5, 3, 4, 1), (0, 2, 3)), ((5, 3, 1, 4), (0, 2, 3)), ((1, 5, 3, 4, 1), (0, 1, 3, 4)), ((5, 3, 4, 1), (0, 2))]
+    ("shape", "axes"),
+    [((5, 3, 4, 1), (0, 2, 3)), ((5, 3, 1, 4), (0, 2, 3)), ((1, 5, 3, 4, 1), (0, 1, 3, 4)), ((5, 3, 4, 1), (0, 2))],
 )
 def test_axes_of_length_one_behind_kept_ones(shape, axes, reduction):
     x = R.standard_normal(shape)
