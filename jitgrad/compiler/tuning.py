@@ -53,6 +53,9 @@ class Tuning:
     min_functions_of_rows: int = 1 << 12
     # Neighbouring rows that fill vectors if rows run across memory.
     min_row_lanes: int = 4
+    # Rows longer than ``max_pieces`` of fewer neighbours are rather cut into one piece for each neighbour: softmax over 128
+    # of [64, 128, 6] takes 0.5 of the time then, of [64, 128, 8] 1.5, and LLVM twice as long.
+    min_packed_rows: int = 8
     # Non-temporal stores, measured with AVX-512 (Sapphire Rapids), reading three arrays and writing
     # two: with 5 MB in all they take 0.9 of the time, with 10 MB 0.8 to 1, from 20 MB on 0.55 to
     # 0.75. A copy of 2 MB takes 1.6 times as long.

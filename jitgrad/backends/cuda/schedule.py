@@ -76,6 +76,7 @@ def cuda_tuning(capability: tuple[int, int]) -> Tuning:
         vector_bytes=VECTOR_BYTES,
         max_transposed_operands=MAX_TILES // 2,
         min_row_lanes=WARP,
+        min_packed_rows=WARP,
         min_transposed_length=TILE // 2,
         block_bytes=0,
         row_bytes_per_function=0,

@@ -215,8 +215,8 @@ class _Axes:
         behind = tuple(range(gone[-1] + 1, len(shape)))
         near = prod(shape[k] for k in behind)  # rows that are neighbours in memory
         many = prod(shape[k] for k in gone) > self.tuning.max_pieces
-        lanes = near >= (self.tuning.min_lanes if many and _together(shape, gone) else self.tuning.min_row_lanes)
-        if many and not lanes:
+        lanes = near >= (self.tuning.min_packed_rows if many and _together(shape, gone) else self.tuning.min_row_lanes)
+        if many and not lanes and near < self.tuning.min_lanes:
             gone = behind
         elif lanes and not windows:
             return set()  # rows are the lanes of vectors
