@@ -96,7 +96,7 @@ class _Axes:
         for node in self.nodes:
             before = frozenset[TraceNode]().union(*[behind.get(a, ()) for a in node.ins])
             if node.op.kind is Kind.REDUCE:
-                cut |= self.wanted(node)
+                cut |= self.wanted(node, any(self.reduced(row) <= cut for row in before))
                 for row in before:
                     if self.splits(node, row):
                         cut |= self.reduced(row)
@@ -206,8 +206,11 @@ class _Axes:
     def reduced(self, node: TraceNode) -> set[Axis]:
         return {self.find((node, k)) for k in _gone(node)}
 
-    def wanted(self, node: TraceNode) -> set[Axis]:
-        """The axes to cut because no loop nest, or no vectorised one, reduces as ``node`` does."""
+    def wanted(self, node: TraceNode, of_pieces: bool) -> set[Axis]:
+        """The axes to cut because no loop nest, or no vectorised one, reduces as ``node`` does.
+
+        ``of_pieces``: it reduces what another reduction makes of pieces, with which a loop over few more pieces can go on.
+        """
         shape, gone = node.ins[0].aval.shape, _gone(node)
         windows = bool(gone) and self.reduced(node) <= self.windows
         if self.has_loops(shape, gone) and not windows:
@@ -218,7 +221,7 @@ class _Axes:
         lanes = near >= (self.tuning.min_packed_rows if many and _together(shape, gone) else self.tuning.min_row_lanes)
         if many and not lanes and near < self.tuning.min_lanes:
             gone = behind
-        elif lanes and not windows:
+        elif lanes and not windows and (many or not of_pieces):
             return set()  # rows are the lanes of vectors
         return {self.find((node, k)) for k in gone} if self.are_few(shape, gone) else set()
 
