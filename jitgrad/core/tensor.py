@@ -248,8 +248,7 @@ class Tensor:
         return self.concrete(what)
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """The data, not copied (with ``force``, of any tensor). Raises AutogradError if this tensor requires grad, DeviceError if
-        it is on a device."""
+        """The data, not copied; AutogradError if this tensor requires grad, DeviceError if on a device, unless ``force``."""
         if force:
             return self.concrete("numpy()")
         if self._requires_grad:

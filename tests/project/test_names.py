@@ -26,7 +26,7 @@ NAMESPACES = ("nn/functional.py", "numpy/", "scipy/", "torch/", "jax/", "lax/", 
 # Names with two meanings, one of which is public: a schedule of learning rates and the field's word for kernels,
 # a slice along an axis and an instruction of kernels.
 SHARED = {"Schedule", "select"}
-SHARED |= {"Dataset", "Variable", "checkpoint", "detach", "spectral_norm", "weight_norm"}  # torch's names
+SHARED |= {"Dataset", "Variable", "checkpoint", "spectral_norm", "weight_norm"}  # torch's names
 
 
 def definitions(path: Path) -> Iterator[str]:
