@@ -13,9 +13,10 @@ import pytest
 import jitgrad as jg
 from jitgrad.batching.rules import batching_rule
 from jitgrad.core.dispatch import apply_op
-from jitgrad.core.errors import BatchingWarning
+from jitgrad.core.errors import BatchingWarning, TracedValueError
 from jitgrad.core.op import REGISTRY
 from jitgrad.ops.incomplete_beta import no_slope_by_shape
+from jitgrad.ops.positions import COUNT_TRUE, DISTINCT, REPEATED_POSITIONS, TRUE_POSITIONS
 from tests.batching.cases import ALL, Case
 
 EXAMPLES = 2
@@ -73,11 +74,27 @@ def _only_known_loops() -> Iterator[None]:
         yield
 
 
+# what vmap refuses before it applies these: a length that values decide is another one in each example
+LENGTHS = {COUNT_TRUE, DISTINCT, REPEATED_POSITIONS, TRUE_POSITIONS}
+
+
 def test_every_op_has_a_rule() -> None:
     tested = {c.op.name for c in ALL}
+    ops = [op for op in REGISTRY.values() if op.operands and op not in LENGTHS]
 
-    assert all(batching_rule(op) is not None for op in REGISTRY.values() if op.operands)
-    assert {op.name for op in REGISTRY.values() if op.operands} - tested == set()
+    assert all(batching_rule(op) is not None for op in ops)
+    assert {op.name for op in ops} - tested == set()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x[x > 0], lambda x: jg.unique(x), lambda x: jg.repeat(x, jg.astype(x, jg.int64)), lambda x: jg.nonzero(x)[0]],
+    ids=["mask", "unique", "repeat", "nonzero"],
+)
+def test_vmap_refuses_lengths_that_values_decide(function: Any) -> None:
+    for f in (jg.vmap(function), jg.jit(jg.vmap(function)), jg.vmap(jg.jit(function))):
+        with pytest.raises(TracedValueError, match="differs between the examples of vmap"):
+            f(jg.ones((3, 4)))
 
 
 @pytest.mark.parametrize("c", ALL, ids=str)
