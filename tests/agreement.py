@@ -40,3 +40,15 @@ def assert_same_as_torch(call: Callable[..., Any], *arrays: Any) -> None:
     assert [x.shape for x in ours] == [x.shape for x in theirs]
     for x, y in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(x, y, rtol=3e-8, atol=1e-11)
+
+
+def assert_compiled_is_eager(call: Callable[..., Any], *arrays: Any, rtol: float, atol: float) -> None:
+    """Compare the compiled ``call(jitgrad, *tensors)`` with the eager one; its results are one or several tensors."""
+
+    def run(*xs: Any) -> Any:
+        outs = call(jg, *xs)
+        return tuple(outs) if isinstance(outs, (list, tuple)) else (outs,)
+
+    xs = [jg.tensor(a) for a in arrays]
+    for ours, eager in zip(jg.jit(run, backend="python")(*xs), run(*xs), strict=True):
+        np.testing.assert_allclose(ours.numpy(), eager.numpy(), rtol=rtol, atol=atol)

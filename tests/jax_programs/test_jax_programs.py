@@ -4,48 +4,31 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import jitgrad as jg
+from tests.ported import assert_compiled_is_eager, eager, module_of
 
 PROGRAMS = ["hmc", "kalman", "neural_ode", "convnet"]
 
 
 def program(name: str, changed: bool) -> types.ModuleType:
     """The program as a module, with ``jax`` in its import lines made ``jitgrad.jax`` if it is to be ``changed``."""
-    text = (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
-    if changed:
-        text = re.sub(r"^import jax$", "import jitgrad.jax as jax", text, flags=re.MULTILINE)
-        text = re.sub(r"^(import|from) jax\b", r"\1 jitgrad.jax", text, flags=re.MULTILINE)
-    module = types.ModuleType(f"{name}_{'jitgrad' if changed else 'jax'}")
-    exec(compile(text, f"{name}.py", "exec", dont_inherit=True), module.__dict__)
-    return module
+    return module_of(Path(__file__).parent / f"{name}.py", _with_jitgrad if changed else None)
 
 
-def eager(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function
+def _with_jitgrad(text: str) -> str:
+    text = re.sub(r"^import jax$", "import jitgrad.jax as jax", text, flags=re.MULTILINE)
+    return re.sub(r"^(import|from) jax\b", r"\1 jitgrad.jax", text, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled_program_is_the_eager_program(name: str) -> None:
-    compiled: list[Any] = []
-
-    def jit(function: Callable[..., Any]) -> Any:
-        compiled.append(jg.jit(function))
-        return compiled[-1]
-
-    main = program(name, changed=True).main
-    expected = main(eager).numpy()
-
-    assert np.isfinite(expected).all()
-    np.testing.assert_allclose(main(jit).numpy(), expected, rtol=1e-7, atol=1e-9)
-    assert [f.cache_info().fallbacks for f in compiled] == [0] * len(compiled)
-    assert compiled[0].cache_info().traces <= (2 if name == "neural_ode" else 1)  # whose first arguments share tensors
+    traces = 2 if name == "neural_ode" else 1  # whose first arguments share tensors
+    assert_compiled_is_eager(program(name, changed=True).main, traces)
 
 
 @pytest.mark.peers

@@ -9,7 +9,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.core.errors import ArgumentError, DtypeError, OperandError, ShapeError
-from tests.agreement import assert_same_as_torch
+from tests.agreement import assert_compiled_is_eager, assert_same_as_torch
 
 RNG = np.random.default_rng(3)
 X, Y, V, W = RNG.normal(size=(5, 4)), RNG.normal(size=(5, 4)), RNG.normal(size=4), RNG.normal(size=5)
@@ -80,14 +80,7 @@ TRACEABLE = [name for name in SAME if not name.startswith("unique") and name not
 @pytest.mark.parametrize("name", TRACEABLE)
 def test_compiled(name: str) -> None:
     call, *arrays = SAME[name]
-
-    def run(*xs: Any) -> Any:
-        outs = call(jg, *xs)
-        return tuple(outs) if isinstance(outs, (list, tuple)) else (outs,)
-
-    xs = [jg.tensor(a) for a in arrays]
-    for ours, eager in zip(jg.jit(run, backend="python")(*xs), run(*xs), strict=True):
-        np.testing.assert_allclose(ours.numpy(), eager.numpy(), rtol=1e-12, atol=1e-12)
+    assert_compiled_is_eager(call, *arrays, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("reduce", REDUCTIONS)

@@ -9,7 +9,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.core.errors import ArgumentError
-from tests.agreement import assert_same_as_torch
+from tests.agreement import assert_compiled_is_eager, assert_same_as_torch
 
 RNG = np.random.default_rng(8)
 X, V = RNG.normal(size=(4, 4)) + 2 * np.eye(4), RNG.normal(size=6) + 0.1
@@ -53,14 +53,7 @@ def test_same_as_torch(name: str) -> None:
 @pytest.mark.parametrize("name", SAME)
 def test_compiled(name: str) -> None:
     call, *arrays = SAME[name]
-
-    def run(*xs: Any) -> Any:
-        outs = call(jg, *xs)
-        return tuple(outs) if isinstance(outs, (list, tuple)) else (outs,)
-
-    xs = [jg.tensor(a) for a in arrays]
-    for ours, eager in zip(jg.jit(run, backend="python")(*xs), run(*xs), strict=True):
-        np.testing.assert_allclose(ours.numpy(), eager.numpy(), rtol=1e-9, atol=1e-12)
+    assert_compiled_is_eager(call, *arrays, rtol=1e-9, atol=1e-12)
 
 
 def test_random_methods() -> None:

@@ -10,25 +10,14 @@ import pytest
 import jitgrad as jg
 from jitgrad.backends.llvm.tile_sizes import LANES
 from jitgrad.compiler.lowering.kernel_ir import KernelForm
-from jitgrad.compiler.plan import KernelStep
 from jitgrad.jit.decorator import jit
+from tests.backends.cpu.inner_axes import CLOSE, normalise, schedules
 
 RNG = np.random.default_rng(0)
-CLOSE = {"rtol": 1e-11, "atol": 1e-11}
 
 
 def array(*shape: int, dtype: str = "d") -> Any:
     return jg.tensor((RNG.normal(size=shape) * 3).astype(dtype))
-
-
-def schedules(f: Any, *args: Any) -> list[Any]:
-    steps = jit(f, check="off").lookup(*args).program.plan.steps
-    return [s.lowered.schedule for s in steps if isinstance(s, KernelStep)]
-
-
-def normalise(x: Any) -> Any:
-    centred = x - x.mean(axis=1, keepdims=True)
-    return centred * jg.rsqrt((centred * centred).mean(axis=1, keepdims=True) + 1e-5)
 
 
 def everything(x: Any, channel: Any, pixel: Any) -> Any:
