@@ -1,4 +1,4 @@
-"""Python numbers that depend on an int argument, while a trace leaves its value open."""
+"""Python numbers that depend on number arguments or elements of tensors, while a trace leaves their values open."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ FLOAT_AVAL = Aval((), np.dtype(np.float64), weak=True)
 
 
 class ValueNeededError(TracedValueError):
-    """The function needs the value of an int argument; ``positions``: of which ones."""
+    """The function needs the value of a number among its arguments; ``positions``: of which ones."""
 
     def __init__(self, positions: frozenset[int], what: str) -> None:
-        super().__init__(f"{what} needs the value of the int arguments {sorted(positions)}")
+        super().__init__(f"{what} needs the value of the number arguments {sorted(positions)}")
         self.positions = positions
 
 
 class RuntimeNumber:
-    """An int argument or an element of a tensor whose value only ops read, or what Python arithmetic computed from some.
+    """A number argument or an element of a tensor whose value only ops read, or what Python arithmetic computed from some.
 
-    ``isinstance`` takes it for an int or a float, as the number of eager execution. Whatever needs
-    the value (a shape, an index, a comparison of two numbers, a conversion) raises
-    `ValueNeededError` where that depends on an argument; the function is then traced with the value.
-    Elements decide by their truth, their comparisons and their ints (see `jitgrad.compiler.decisions`).
+    ``isinstance`` takes it for an int or a float, as the number of eager execution. Floats and
+    elements decide by their truth, their comparisons and their ints (see
+    `jitgrad.compiler.decisions`). Whatever else needs the value (a shape, a text, a key of a dict, a
+    function of ``math``; for an int argument a comparison, too) raises `ValueNeededError` where that
+    depends on an argument; the function is then traced with the value.
 
     Attributes:
         value: of the graph.
@@ -59,7 +60,7 @@ class RuntimeNumber:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's function of a tensor."""
         numbers = [x for x in inputs if type(x) is RuntimeNumber]
-        if method != "__call__" or any(x.positions for x in numbers):
+        if method != "__call__" or any(x.positions and x.bound is not None for x in numbers):
             raise self.needed(f"numpy.{ufunc.__name__}")
         return ufunc(*[Tensor(x.value) if type(x) is RuntimeNumber else x for x in inputs], **options)
 
@@ -67,6 +68,11 @@ class RuntimeNumber:
         if hasattr(float if self.bound is None else int, name):
             raise self.needed(f".{name}")
         raise AttributeError(name)
+
+    @property
+    def decides(self) -> bool:
+        """Whether the trace may follow its value in the call that is traced, which later calls compare."""
+        return self.bound is None or not self.positions
 
     def decided(self, what: str) -> int:
         """The int for the operation ``what``, by which the trace decides. Raises TracedValueError for a float."""
@@ -85,8 +91,8 @@ class RuntimeNumber:
 
 
 def argument_number(value: Value, position: int) -> RuntimeNumber:
-    """The int argument ``position``, which is the graph's ``value``."""
-    return RuntimeNumber(value, frozenset([position]), LARGEST_INT)
+    """The number argument ``position``, which is the graph's ``value``."""
+    return RuntimeNumber(value, frozenset([position]), None if value.aval is FLOAT_AVAL else LARGEST_INT)
 
 
 def check_operands(op: OpDef, operands: tuple[Any, ...], avals: list[Aval], attrs: Any) -> None:
@@ -101,7 +107,10 @@ def check_operands(op: OpDef, operands: tuple[Any, ...], avals: list[Aval], attr
     if not numbers:
         return
     if op.kind is not Kind.ELEMENTWISE or op.scalar is None:
-        raise next(iter(numbers.values())).needed(op.name)
+        for x in numbers.values():
+            if x.bound is not None:
+                raise x.needed(op.name)
+        return
     dtypes, _ = op.dtypes(avals, **attrs)
     for k, x in numbers.items():
         if dtypes[k].kind in "iu" and (x.bound is None or not _holds(dtypes[k], x.bound)):
@@ -134,6 +143,7 @@ def _product_bound(a: int, b: int) -> int:
     return a * b
 
 
+_ARRAYS = (Tensor, np.ndarray)
 # name, the op between two numbers, its function for tensors, the bound of an int result
 _BINARY: tuple[tuple[str, OpDef, Callable[[Any, Any], Any], Bound | None], ...] = (
     ("add", arithmetic.ADD, arithmetic.add, _sum_bound),
@@ -141,15 +151,14 @@ _BINARY: tuple[tuple[str, OpDef, Callable[[Any, Any], Any], Bound | None], ...] 
     ("mul", arithmetic.MULTIPLY, arithmetic.multiply, _product_bound),
     ("truediv", arithmetic.DIVIDE, arithmetic.divide, None),
 )
-_OF_TENSORS: dict[str, Callable[[Any, Any], Any]] = {
-    "floordiv": rounding.floor_divide,
-    "mod": rounding.remainder,
-    "pow": transcendental.pow,
-    "and": comparison.bitwise_and,
-    "or": comparison.bitwise_or,
-    "xor": comparison.bitwise_xor,
-    "lshift": comparison.bitwise_left_shift,
-    "rshift": comparison.bitwise_right_shift,
+_OF_TENSORS: dict[str, tuple[Callable[[Any, Any], Any], OpDef | None]] = {
+    "floordiv": (rounding.floor_divide, rounding.FLOOR_DIVIDE),
+    "mod": (rounding.remainder, rounding.REMAINDER),
+    "and": (comparison.bitwise_and, None),
+    "or": (comparison.bitwise_or, None),
+    "xor": (comparison.bitwise_xor, None),
+    "lshift": (comparison.bitwise_left_shift, None),
+    "rshift": (comparison.bitwise_right_shift, None),
 }
 _WHOLE: dict[str, Callable[[Tensor], Any]] = {
     "bool": bool,
@@ -188,19 +197,30 @@ def _number(name: str, op: OpDef, x: Any, y: Any, bound: Bound | None = None) ->
 def _operator(name: str, op: OpDef, function: Callable[[Any, Any], Any], bound: Bound | None, swap: bool) -> Any:
     def method(self: RuntimeNumber, other: Any) -> Any:
         x, y = (other, self) if swap else (self, other)
-        if type(other) is Tensor:
+        if type(other) in _ARRAYS or isinstance(other, np.generic):
             return function(x, y)
         if type(other) in (int, float, RuntimeNumber):
             return _number(name, op, x, y, bound)
-        raise self.needed(name)
+        if type(other) is bool:
+            return method(self, int(other))
+        if type(other) is complex and self.bound is None:
+            return function(x, y)
+        if type(other) is complex:
+            raise self.needed(name)
+        return NotImplemented
 
     return method
 
 
-def _with_tensor(name: str, function: Callable[[Any, Any], Any], swap: bool = False) -> Any:
+def _with_tensor(name: str, function: Callable[[Any, Any], Any], op: OpDef | None, swap: bool = False) -> Any:
+    """``op`` is for floats, of which two numbers give another."""
+
     def method(self: RuntimeNumber, other: Any) -> Any:
-        if type(other) is Tensor:
-            return function(other, self) if swap else function(self, other)
+        x, y = (other, self) if swap else (self, other)
+        if type(other) in _ARRAYS or isinstance(other, np.generic):
+            return function(x, y)
+        if op is not None and self.bound is None and type(other) in (int, float, RuntimeNumber):
+            return _number(name, op, x, y)
         return getattr(int, f"__{'r' * swap}{name}__")(self.decided(name), other)
 
     return method
@@ -210,11 +230,11 @@ def _comparison(name: str, function: Callable[[Any, Any], Any]) -> Any:
     """Of two numbers a bool: an element decides by it."""
 
     def method(self: RuntimeNumber, other: Any) -> Any:
-        if type(other) is Tensor:
+        if type(other) in _ARRAYS or isinstance(other, np.generic):
             return function(self, other)
         if type(other) not in (int, float, bool, RuntimeNumber):
             return NotImplemented
-        if any(type(x) is RuntimeNumber and x.positions for x in (self, other)):
+        if not (self.decides and (type(other) is not RuntimeNumber or other.decides)):
             raise self.needed(name)
         return bool(function(Tensor(self.value), other))
 
@@ -234,7 +254,7 @@ def _by_tensor(name: str, convert: Callable[[Any], Any]) -> Any:
     """What is asked of a float as well: an element decides by the result."""
 
     def method(self: RuntimeNumber, *digits: Any) -> Any:
-        if self.positions or digits:
+        if digits or not self.decides:
             raise self.needed(f"{name}()")
         return convert(Tensor(self.value))
 
@@ -242,51 +262,57 @@ def _by_tensor(name: str, convert: Callable[[Any], Any]) -> Any:
 
 
 def _power(self: Any, exponent: Any) -> Any:
-    if type(exponent) is Tensor:
+    if type(exponent) in _ARRAYS or isinstance(exponent, np.generic):
         return transcendental.pow(self, exponent)
     if self.bound is None and type(exponent) in (int, float, RuntimeNumber):
         return _number("pow", transcendental.POW, self, exponent)
     return self.decided("**") ** exponent
 
 
-def _negative(self: Any) -> Any:
-    return self * -1
+def _unary(op: OpDef) -> Any:
+    def method(self: RuntimeNumber) -> RuntimeNumber:
+        return RuntimeNumber(apply_op(op, self)._data, self.positions, self.bound)
+
+    return method
 
 
-def _positive(self: Any) -> Any:
+def _same(self: Any, *_: Any) -> Any:
     return self
 
 
-def _absolute(self: Any) -> Any:
-    return RuntimeNumber(apply_op(arithmetic.ABS, self)._data, self.positions, self.bound)
+def _array(self: Any, *args: Any, **options: Any) -> Any:
+    raise self.needed("numpy.asarray()")
 
 
 def _power_of_float(self: Any, base: Any) -> Any:
     """``base ** self``: of a positive float a float; of an int it may be either."""
-    if type(base) is Tensor:
+    if type(base) in _ARRAYS or isinstance(base, np.generic):
         return transcendental.pow(base, self)
-    if type(base) is float and base > 0:
+    if base > 0 if type(base) is float or type(base) is int and self.bound is None else False:
         return _number("pow", transcendental.POW, base, self)
     return base ** self.decided("**")
 
 
+_SPECIAL: dict[str, Any] = {
+    "neg": _unary(arithmetic.NEGATIVE), "abs": _unary(arithmetic.ABS), "pow": _power, "rpow": _power_of_float,
+    "pos": _same, "copy": _same, "deepcopy": _same, "array": _array,
+}  # fmt: skip
+
+
 def _attach() -> None:
-    asked = (
-        "index float hash repr str format invert divmod rdivmod reduce_ex"
-    )
-    for name in asked.split():
+    for name in "index float complex hash repr str format invert divmod rdivmod reduce_ex".split():
         setattr(RuntimeNumber, f"__{name}__", _by_value(name))
     for name, convert in _WHOLE.items():
         setattr(RuntimeNumber, f"__{name}__", _by_tensor(name, convert))
     for name, op, function, bound in _BINARY:
         setattr(RuntimeNumber, f"__{name}__", _operator(name, op, function, bound, swap=False))
         setattr(RuntimeNumber, f"__r{name}__", _operator(name, op, function, bound, swap=True))
-    for name, function in _OF_TENSORS.items():
-        setattr(RuntimeNumber, f"__{name}__", _with_tensor(name, function))
-        setattr(RuntimeNumber, f"__r{name}__", _with_tensor(name, function, swap=True))
+    for name, (function, op_of_floats) in _OF_TENSORS.items():
+        setattr(RuntimeNumber, f"__{name}__", _with_tensor(name, function, op_of_floats))
+        setattr(RuntimeNumber, f"__r{name}__", _with_tensor(name, function, op_of_floats, swap=True))
     for name, function in _COMPARISONS.items():
         setattr(RuntimeNumber, f"__{name}__", _comparison(name, function))
-    for name, special in (("neg", _negative), ("pos", _positive), ("abs", _absolute), ("pow", _power), ("rpow", _power_of_float)):
+    for name, special in _SPECIAL.items():
         setattr(RuntimeNumber, f"__{name}__", special)
 
 

@@ -15,7 +15,7 @@ from jitgrad.compiler.memory_orders import MemoryOrders
 from jitgrad.compiler.replaced_data import assign_data
 from jitgrad.compiler.requires_grad_flags import RequiresGradFlags
 from jitgrad.compiler.reshape_views import ReshapeViews, View
-from jitgrad.compiler.runtime_number import INT_AVAL, RuntimeNumber, argument_number, check_operands
+from jitgrad.compiler.runtime_number import RuntimeNumber, argument_number, check_operands
 from jitgrad.core import traced_constants
 from jitgrad.core.aval import Aval, Count
 from jitgrad.core.context import grad_enabled, unrecorded
@@ -108,10 +108,10 @@ class Trace:
         self.lifted[id(tensor)] = (tensor, source, value)
         return tensor
 
-    def int_argument(self, position: int) -> RuntimeNumber:
-        """A number that stands for the int argument number ``position``."""
+    def number_argument(self, position: int, aval: Aval) -> RuntimeNumber:
+        """A number that stands for the flat argument number ``position``, an int or a float."""
         self.has_numbers = True
-        self.numbers.add(value := self.add_input(INT_AVAL, InputSource(SourceKind.ARGUMENT, position)))
+        self.numbers.add(value := self.add_input(aval, InputSource(SourceKind.ARGUMENT, position)))
         return argument_number(value, position)
 
     def own(self, value: Value) -> Value:

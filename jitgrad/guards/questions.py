@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 import logging
@@ -22,6 +23,7 @@ from jitgrad.guards.object_state import lookup
 from jitgrad.guards.observed_files import is_standard_library
 from jitgrad.guards.part_of import PartOf, Parts
 from jitgrad.guards.shadow import ShadowFrame
+from jitgrad.guards.writes import is_computed_number
 
 _ASKED_AGAIN: frozenset[Any] = frozenset(
     [
@@ -44,6 +46,8 @@ def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
     """Guard the answer that ``callee`` gives, if it is known for such a question; the answer, or UNKNOWN."""
     if callee is isinstance or callee is issubclass:
         _instance_check(frame, callee, args)
+    elif callee is type and len(args) == 1 and is_computed_number(args[0]):
+        _type_of_number(frame, args[0])
     elif isinstance(callee, FunctionType) and (
         callee in _ASKED_AGAIN or (callee.__module__, callee.__name__) in _SETTINGS
     ):
@@ -113,6 +117,15 @@ def _instance_check(frame: ShadowFrame, callee: Any, args: list[Any]) -> None:
             _again(frame, issubclass, [value if callee is issubclass else type(value), cls])
         elif isinstance(judge, FunctionType) and judge is not lookup(ABCMeta, judge.__name__):
             _again(frame, callee, [value, cls])
+
+
+def _type_of_number(frame: ShadowFrame, number: Any) -> None:
+    """The class of a number argument is that of a value; the trace remembers that the function needs it."""
+    if frame.frame.f_globals is vars(copy):  # which takes what it does not know as an object with methods
+        return
+    error = number.needed("type()")
+    if not number.positions:
+        raise error
 
 
 def _has_class(value: Any) -> bool:

@@ -26,7 +26,7 @@ from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS
 from jitgrad.jit.fast_calls import FastCalls
 from jitgrad.jit.first_call_check import check_first_call
-from jitgrad.jit.int_arguments import IntArguments
+from jitgrad.jit.number_arguments import NumberArguments
 from jitgrad.jit.options import JitOptions, instead
 from jitgrad.jit.program_cache import CacheInfo, ProgramCache
 from jitgrad.jit.signature import Call, Signature, key_difference
@@ -63,13 +63,13 @@ class JitFunction:
         functools.update_wrapper(self, function)
         self.eager = function
         self.name: str = getattr(function, "__name__", type(function).__name__)
-        self._signature = Signature(function, _as_tuple(static_argnums), _as_tuple(static_argnames))
-        self.donate: frozenset[str] = self._signature.names_of(_as_tuple(donate), "donate")
+        self._signature = Signature(function, static_argnums, static_argnames)
+        self.donate: frozenset[str] = self._signature.names_of(donate, "donate")
         if both := self.donate & self._signature.static_names:
             raise ArgumentError(f"@jit: static arguments cannot be donated: {', '.join(sorted(both))}")
         self._programs = ProgramCache()
         self._switched_off = config.read("JITGRAD_DISABLE")
-        self._ints = IntArguments()
+        self._numbers = NumberArguments()
         self._traced: dict[Any, TraceResult] = {}  # not compiled yet
         self._pending = Pending()
         self._eager_keys: set[Any] = set()
@@ -106,7 +106,7 @@ class JitFunction:
     def _run(self, executable: Executable | None, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of ``call``, for which ``executable`` is valid, or none is."""
         if executable is None or not executable.first_call_done:
-            if call.key in self._eager_keys:
+            if call.key in self._eager_keys or self._numbers.too_many_floats(call):
                 return self.eager(*args, **kwargs)
             return self._first_call(call, args, kwargs)
         try:
@@ -144,16 +144,16 @@ class JitFunction:
         return self._run(executable, call, args, kwargs)
 
     def _take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """The call with these arguments, with run-time numbers for the ints that change."""
+        """The call with these arguments, with run-time numbers for floats and for the ints that change."""
         call = self._signature.take(args, kwargs)
-        if not call.ints:
+        if not (call.ints or call.floats):
             return call
         with self._lock:
-            call, traced = self._ints.choose(call, self._is_known, self._trace)
+            call, traced = self._numbers.choose(call, self._is_known, self._trace)
             if traced is not None:
                 self._traced[call.key] = traced
             else:
-                warn_of_counters(self.name, self._ints.values_needed(call), self._warned)
+                warn_of_counters(self.name, self._numbers.values_needed(call), self._warned)
             return call
 
     def _is_known(self, call: Call) -> bool:
@@ -206,7 +206,7 @@ class JitFunction:
             if executable is not None:
                 executable.operands(call.leaves)  # refuses inputs that share memory with what it changes
         except TraceError as error:
-            if self._signature.held.add_from(error):
+            if self._learns(error, call):
                 return self._first_call(self._take(args, kwargs), args, kwargs)
             if self.options.fallback != "eager":
                 raise
@@ -231,7 +231,7 @@ class JitFunction:
         elif wrong is None:
             self._programs.remove(call.key, executable)
             if call.runtime_ints:
-                self._ints.keep_static(call, call.runtime_ints)
+                self._numbers.keep_static(call, call.runtime_ints)
             else:
                 self._eager_keys.add(call.key)
         self._info.fallbacks += wrong is None or len(wrong) > 0
@@ -356,12 +356,17 @@ class JitFunction:
 
     def _with_held(self, compute: Callable[[Call], _T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _T:
         """What ``compute`` makes of the call, once every tensor that the function replaces is an argument of it."""
+        call = self._take(args, kwargs)
         try:
-            return compute(self._take(args, kwargs))
+            return compute(call)
         except TraceError as error:
-            if not self._signature.held.add_from(error):
+            if not self._learns(error, call):
                 raise
             return self._with_held(compute, args, kwargs)
+
+    def _learns(self, error: TraceError, call: Call) -> bool:
+        """Whether the trace of ``call`` failed with ``error`` for want of a place or a value that the next one has."""
+        return self._signature.held.add_from(error) or self._numbers.add_from(error, call)
 
     def cache_info(self) -> CacheInfo:
         """Calls, traces, programs, compiled kernels, kernels from disk, fallbacks, dropped kinds of arguments, and
@@ -379,16 +384,12 @@ class JitFunction:
             self._pending.clear()
             self._fast_calls.clear()
             self._eager_keys.clear()
-            self._ints.clear()
+            self._numbers.clear()
             self._reasons.clear()
             self._info = CacheInfo()
 
     def __repr__(self) -> str:
         return f"<jit {self.name}>"
-
-
-def _as_tuple(x: Any) -> tuple[Any, ...]:
-    return tuple(x) if isinstance(x, Collection) and not isinstance(x, str) else (x,)
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:

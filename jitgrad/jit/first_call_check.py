@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,16 @@ import optree
 
 from jitgrad.core.aval import Aval
 from jitgrad.core.device_array import to_host
+from jitgrad.core.errors import shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.guards.guard import behaves_alike
+from jitgrad.guards.writes import is_constant
 from jitgrad.jit.device_check import check_on_host
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.isolate import find_wrong_kernels
-from jitgrad.jit.mismatch_report import warn_of_mismatch
+from jitgrad.jit.mismatch_report import warn_of_mismatch, warn_of_other_objects
 from jitgrad.jit.output_views import ResultView
-from jitgrad.jit.rounding_judge import find_mismatches
+from jitgrad.jit.rounding_judge import Mismatch, find_mismatches
 from jitgrad.jit.trace_result import TraceResult
 
 
@@ -48,16 +51,40 @@ def check_first_call(
     pairs = {k: (name, np.asarray(fused[k]), value) for k, (name, value) in expected.items()}
     mismatches = find_mismatches(executable.traced.graph, inputs, pairs, rerun)
     later = as_later_calls(executable.traced, result)
+    if others := _other_objects(executable.traced, result, leaves):
+        warn_of_other_objects(executable, others)
+        return result, None
     if not mismatches:
         return later, ()
+    wrong = _wrong_kernels(executable, operands, mismatches, expected)
+    return result if wrong is None else later, wrong
+
+
+def _wrong_kernels(
+    executable: Executable, operands: Sequence[Any], mismatches: Sequence[Mismatch], expected: Mapping[int, tuple[str, Any]]
+) -> Collection[int] | None:
+    """The numbers of the kernels that are at fault, after a warning; None if no kernel is."""
 
     def is_right(other: Executable) -> bool:  # looks only where the program was wrong
         outputs = other.outputs(operands)
         return not any(m.remains(np.asarray(outputs[m.output]), expected[m.output][1]) for m in mismatches)
 
     wrong = find_wrong_kernels(executable, is_right)
-    warn_of_mismatch(executable, [np.asarray(x) for x in inputs], mismatches, wrong)
-    return result if wrong is None else later, wrong
+    warn_of_mismatch(executable, [np.asarray(_data(x)) for x in operands], mismatches, wrong)
+    return wrong
+
+
+def _other_objects(traced: TraceResult, result: Any, leaves: Sequence[Any]) -> list[str]:
+    """What the program returns without computing it, and eager execution does not, in words."""
+    found = []
+    for k, (spec, x) in enumerate(zip(traced.results, traced.result_leaves(result), strict=False)):  # the others are stored
+        if spec.source is not None and spec.view is None and not spec.through:
+            known = spec.source.resolve(leaves)
+            if isinstance(known, Tensor) and x is not known:
+                found.append(f"result {k}: the program returns {traced.describe(spec.source)} itself, eager does not")
+        elif spec.output is spec.base is spec.source is None and is_constant(spec.value) and not behaves_alike(x, spec.value):
+            found.append(f"result {k}: {shown(spec.value)} in the program, {shown(x)} in eager execution")
+    return found
 
 
 def _both(executable: Executable, operands: Sequence[Any], call_eagerly: Callable[[], Any]) -> tuple[list[Any], Any]:

@@ -49,6 +49,16 @@ def warn_of_mismatch(
     warnings.warn("\n  ".join(lines[:-1]) + "\n" + lines[-1], MismatchWarning, stacklevel=users_frame())
 
 
+def warn_of_other_objects(executable: Executable, found: Sequence[str]) -> None:
+    """Warn of results that the program does not compute, and that are others in eager execution."""
+    first = f"the program of {executable.traced.graph.name!r} returns other objects than eager execution:"
+    last = (
+        "The function asks something that a trace answers differently, such as the class of an array, which is a\n  tensor "
+        "there. This call runs eagerly from now on."
+    )
+    warnings.warn("\n  ".join([first, *_listed(found), last]), MismatchWarning, stacklevel=users_frame())
+
+
 def _listed(items: Iterable[str]) -> list[str]:
     """The first items, cut to a line each, and how many more there are."""
     texts = [text if len(text) <= 240 else text[:237] + "..." for text in dict.fromkeys(items)]

@@ -23,13 +23,16 @@ from jitgrad.guards.writes import HeldPlace
 from jitgrad.jit.held_places import HeldPlaces
 from jitgrad.jit.records import NAMESPACE, classes_in, register
 
+Listed = int | str | Collection[int | str] | None  # parameters, by position or name
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call:
     """One call: its ``leaves`` in order, and ``dynamic``, the positions of program inputs.
 
-    ``runtime_ints`` are those of them that are ints; ``ints`` those that could be. The last leaves
-    are what the places ``held`` hold (None where that is not tensors alone), with their names.
+    ``runtime_ints`` are those of them that are ints, ``ints`` those that could be; ``floats`` are all
+    floats, ``static_floats`` those that are no inputs. The last leaves are what the places ``held``
+    hold (None where that is not tensors alone), with their names.
     """
 
     key: Any
@@ -39,7 +42,9 @@ class Call:
     static: Mapping[str, Any]  # static objects by name, for the guards
     keyword_order: bool = False  # whether the function can tell in which order keywords were passed
     ints: tuple[int, ...] = ()
+    floats: tuple[int, ...] = ()
     runtime_ints: frozenset[int] = frozenset()
+    static_floats: frozenset[int] = frozenset()
     held: tuple[HeldPlace, ...] = ()
     held_names: tuple[str, ...] = ()
     decided: tuple[bool | int, ...] = ()  # what its first decisions are, once a program has found out
@@ -50,18 +55,32 @@ class Call:
         return f"argument {position}" if k < 0 else self.held_names[k]
 
     @property
-    def key_without_ints(self) -> Any:
-        """The key of all calls that differ only in the values of ints."""
-        return self._key_without(self.ints)
+    def key_without_numbers(self) -> Any:
+        """The key of all calls that differ only in the values of ints and floats."""
+        return self._key_with({k: type(self.leaves[k]) for k in (*self.ints, *self.floats)})
 
-    def _key_without(self, positions: Collection[int]) -> Any:
-        leaves = tuple([int if k in positions else x for k, x in enumerate(self.key[1])])
+    def _key_with(self, parts: Mapping[int, Any]) -> Any:
+        """The key with ``parts`` for the leaves at their positions."""
+        leaves = tuple([parts.get(k, x) for k, x in enumerate(self.key[1])])
         return (self.key[0], leaves, *self.key[2:])
 
     def with_runtime_ints(self, positions: frozenset[int]) -> Call:
         """The call whose program takes the ints at ``positions`` as inputs."""
         dynamic = tuple(sorted({*self.dynamic, *positions}))
-        return replace(self, key=self._key_without(positions), dynamic=dynamic, runtime_ints=positions)
+        return replace(self, key=self._key_with(dict.fromkeys(positions, int)), dynamic=dynamic, runtime_ints=positions)
+
+    def with_static_floats(self, positions: frozenset[int]) -> Call:
+        """The call whose program is for the values of the floats at ``positions``."""
+        if not positions:
+            return self
+        dynamic = tuple([k for k in self.dynamic if k not in positions])
+        key = self._key_with({k: static_number(self.leaves[k]) for k in positions})
+        return replace(self, key=key, dynamic=dynamic, static_floats=positions)
+
+
+def static_number(x: float) -> Any:
+    """The part of a key for the value of an int or a float; equal for two NaNs, other for 0.0 and -0.0."""
+    return (type(x), repr(x) if type(x) is float else x)
 
 
 class SameObject:
@@ -128,16 +147,20 @@ def is_dynamic(x: Any) -> bool:
     return isinstance(x, (Tensor, np.ndarray, np.generic)) or type(x) is float
 
 
+def _as_tuple(x: Listed) -> tuple[int | str, ...]:
+    if x is None:
+        return ()
+    return tuple(x) if isinstance(x, Collection) and not isinstance(x, str) else (x,)
+
+
 class Signature:
     """Computes the keys of calls of one function, which has static arguments."""
 
-    def __init__(
-        self, function: Callable[..., Any], static_argnums: Sequence[int], static_argnames: Sequence[str]
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], static_argnums: Listed, static_argnames: Listed) -> None:
         self.function = function
         self.held: HeldPlaces = HeldPlaces()
         self.static_names: frozenset[str] = frozenset()
-        if static_argnames or static_argnums:
+        if _as_tuple(static_argnames) or _as_tuple(static_argnums):
             self.static_names = self.names_of(static_argnames, "static_argnames") | self.names_of(
                 static_argnums, "static_argnums"
             )
@@ -157,12 +180,12 @@ class Signature:
         """Whether the function can tell in which order keywords were passed."""
         return not self.parameters or any(p.kind is p.VAR_KEYWORD for p in self.parameters.values())
 
-    def names_of(self, chosen: Sequence[int | str], option: str) -> frozenset[str]:
-        """The parameters that ``option`` lists. Raises ArgumentError for an unknown one."""
+    def names_of(self, chosen: Listed, option: str) -> frozenset[str]:
+        """The parameters that ``option`` lists, or the only one. Raises ArgumentError for an unknown one."""
         names = list(self.parameters)
         variadic = any(p.kind is p.VAR_KEYWORD for p in self.parameters.values())
         listed = set()
-        for x in chosen:
+        for x in _as_tuple(chosen):
             if isinstance(x, int) and -len(names) <= x < len(names):
                 listed.add(names[x])
             elif isinstance(x, str) and (variadic or x in names):
@@ -222,7 +245,9 @@ class Signature:
         ints = tuple([k for k, x in enumerate(leaves) if type(x) is int and -LARGEST_INT <= x <= LARGEST_INT])
         counts = [len(optree.tree_leaves(x, none_is_leaf=True, namespace=NAMESPACE)) for x in held]
         names = tuple([str(place.path) for place, count in zip(places, counts, strict=True) for _ in range(count)])
-        return Call(key, treedef, leaves, dynamic, static, self.sees_keyword_order, ints, held=places, held_names=names)
+        floats = tuple([k for k, x in enumerate(leaves) if type(x) is float])
+        order = self.sees_keyword_order
+        return Call(key, treedef, leaves, dynamic, static, order, ints, floats, held=places, held_names=names)
 
     def _refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError:
         """The error for an argument that can be neither an input nor a static value."""

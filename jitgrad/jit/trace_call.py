@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from operator import is_
@@ -14,7 +15,7 @@ from jitgrad.autograd.broken_history import broken_histories
 from jitgrad.compiler.constant_indices import slice_constant_indices
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.input_source import InputSource, SourceKind
-from jitgrad.compiler.runtime_number import FLOAT_AVAL, ValueNeededError
+from jitgrad.compiler.runtime_number import FLOAT_AVAL, INT_AVAL, ValueNeededError
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import recording_in
@@ -61,9 +62,8 @@ def trace_call(
                     originals.append((place, place.read()))
                     place.fill(traced_tensors)
                     environment.hold(place, traced_tensors)
-            result = environment.run(function, *(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
-            if trace.values_needed:  # the function has caught the error
-                raise ValueNeededError(frozenset(trace.values_needed), f"@jit function {name!r}")
+            with _looking_for_needs(trace):
+                result = environment.run(function, *(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
             _check_containers(function, name, call, leaves, (args, kwargs, held))
             traced = _finish(trace, environment, call, tensors, result, donated)
             names = tuple(map(call.name, range(len(call.leaves))))
@@ -75,6 +75,18 @@ def trace_call(
         for place, original in originals:
             place.fill(original)
         environment.fill_cached()
+
+
+@contextmanager
+def _looking_for_needs(trace: Trace) -> Iterator[None]:
+    """Where the function has asked for the value of a number, another error of it, or none, tells nothing."""
+    try:
+        yield
+    except Exception:
+        if not trace.values_needed:
+            raise
+    if trace.values_needed:
+        raise ValueNeededError(frozenset(trace.values_needed), f"@jit function {trace.name!r}")
 
 
 def _check_containers(
@@ -117,10 +129,7 @@ def _unbox(x: Any) -> Any:
 
 
 def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[list[Any], dict[int, Tensor]]:
-    """The leaves with tensors for arrays and floats; one tensor for a repeated argument.
-
-    For ints, whose arithmetic is Python's, they have run-time numbers.
-    """
+    """The leaves with tensors for arrays, one for a repeated argument, and run-time numbers for ints and floats."""
     tensors: dict[int, Tensor] = {}
     by_id: dict[int, Tensor] = {}
     leaves = list(call.leaves)
@@ -130,17 +139,14 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
         x = call.leaves[k]
         if k in shared:
             continue
-        if type(x) is int:
-            leaves[k] = trace.int_argument(k)
+        if type(x) in (int, float):
+            leaves[k] = trace.number_argument(k, INT_AVAL if type(x) is int else FLOAT_AVAL)
             continue
-        if type(x) is not float and id(x) in by_id:
+        if id(x) in by_id:
             leaves[k] = by_id[id(x)]
             continue
         if isinstance(x, Tensor):
             tensor = trace.stand_in(InputSource(SourceKind.ARGUMENT, k), x)
-        elif type(x) is float:
-            tensor = trace.argument(k, FLOAT_AVAL)
-            trace.numbers.add(tensor._data)
         else:
             tensor = trace.argument(k, Aval(x.shape, x.dtype))
         by_id[id(x)] = tensors[k] = leaves[k] = tensor

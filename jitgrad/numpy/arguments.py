@@ -12,6 +12,7 @@ from jitgrad.core.aval import Dtype
 from jitgrad.core.errors import ArgumentError, OperandError
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops import arithmetic, creation, joining
+from jitgrad.ops.operand import is_number
 from jitgrad.ops.python_data import is_number_of_trace
 
 FLOAT64 = np.dtype(np.float64)
@@ -41,7 +42,7 @@ def refuse(function: str, **given: Any) -> None:
 def _holds_tensor(x: Any) -> bool:
     if isinstance(x, (list, tuple)):
         return any(map(_holds_tensor, x))
-    return isinstance(x, Tensor)
+    return isinstance(x, Tensor) or is_number_of_trace(x)
 
 
 def operand(x: Any) -> Any:
@@ -91,11 +92,11 @@ def floating(x: Any) -> Tensor:
 def floats_of(*xs: Any) -> list[Any]:
     """``xs`` in the float dtype in which NumPy's ufuncs compute with them together; Python numbers as they are."""
     given = [operand(x) for x in xs]
-    if all(type(x) in _PYTHON for x in given):
+    if all(map(is_number, given)):
         return [tensor_of(x, FLOAT64) for x in given]
-    weak = [x if type(x) in _PYTHON else tensor_of(x).dtype for x in given]
+    weak = [x.__class__(0) if is_number(x) else tensor_of(x).dtype for x in given]
     dtype = np.result_type(np.float16, *weak)
-    return [x if type(x) in _PYTHON else in_dtype(tensor_of(x), dtype) for x in given]
+    return [x if is_number(x) else in_dtype(tensor_of(x), dtype) for x in given]
 
 
 def float_of(x: Any) -> Tensor:

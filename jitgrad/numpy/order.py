@@ -23,6 +23,7 @@ from jitgrad.ops.movement import broadcast_to, flip, moveaxis, reshape
 from jitgrad.ops.operand import contents_of
 from jitgrad.ops.placement import beside_operands, move
 from jitgrad.ops.positions import length_in_call
+from jitgrad.ops.python_data import is_number_of_trace
 from jitgrad.ops.rounding import ceil, floor, remainder, rint
 
 
@@ -181,6 +182,8 @@ def _quantile(a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool,
     refuse("quantile", out=out)
     if method not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise ArgumentError(f"quantile: method must be linear, lower, higher, midpoint or nearest, got {shown(method)}")
+    if is_number_of_trace(q):
+        q = tensor_of(q)
     if not isinstance(q, Tensor) and not np.all(((given := np.asarray(q)) >= 0) & (given <= 1)):
         raise ArgumentError(f"quantile: q must be between 0 and 1 (a percentile between 0 and 100), got {shown(q)}")
     x = floating(a)

@@ -16,6 +16,7 @@ from jitgrad.numpy.order import nonzero
 from jitgrad.ops import arithmetic, comparison, reduce, rounding
 from jitgrad.ops.arithmetic import add, multiply, subtract
 from jitgrad.ops.comparison import equal, isfinite, isnan, less_equal, logical_and, logical_or
+from jitgrad.ops.operand import is_number
 from jitgrad.ops.placement import beside_operands
 
 
@@ -33,7 +34,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     if len(condlist) != len(choicelist):
         raise ArgumentError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
     choices = tensors_of(choicelist)
-    weak = default if isinstance(default, (bool, int, float)) else tensor_of(default).dtype
+    weak = default.__class__(0) if is_number(default) else tensor_of(default).dtype
     out = in_dtype(tensor_of(default), np.result_type(*(c.dtype for c in choices), weak))
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         out = comparison.where(tensor_of(condition), choice, out)

@@ -39,6 +39,7 @@ from jitgrad.ops.movement import (
 from jitgrad.ops.norms import norm
 from jitgrad.ops.operand import Operand, ValuesAndIndices
 from jitgrad.ops.placement import beside
+from jitgrad.ops.python_data import is_number_of_trace
 from jitgrad.ops.reduce import max as max_
 from jitgrad.ops.reduce import mean, std, var
 from jitgrad.ops.reduce import min as min_
@@ -129,8 +130,8 @@ def masked_fill(x: Operand, mask: Operand, value: Operand) -> Tensor:
         raise DtypeError(f"masked_fill: the mask must be of bools, got {aval_of(RESHAPE, mask)}; compare it with 0")
     dtype = aval_of(RESHAPE, x).dtype
     # in the dtype of x, whatever that of a 0-d value is
-    given = np.asarray(value, dtype) if isinstance(value, (bool, int, float)) else asarray(value).astype(dtype)
-    return where(mask, as_constant(given) if isinstance(given, np.ndarray) else given, x)
+    constant = isinstance(value, (bool, int, float)) and not is_number_of_trace(value)
+    return where(mask, as_constant(np.asarray(value, dtype)) if constant else asarray(value).astype(dtype), x)
 
 
 def masked_select(x: Operand, mask: Operand) -> Tensor:

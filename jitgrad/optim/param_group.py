@@ -14,6 +14,7 @@ from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.inplace import assign
+from jitgrad.ops.python_data import is_number_of_trace
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -37,7 +38,7 @@ def write_scalar(what: str, name: str, target: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
         check_at_least(what, **{name: value})
     with no_grad():
-        assign(target, value if isinstance(value, Tensor) else float(value))
+        assign(target, value if isinstance(value, Tensor) or is_number_of_trace(value) else float(value))
 
 
 class ParamGroup(MutableMapping[str, Any]):
