@@ -97,6 +97,12 @@ def aval_of_scalar(x: bool | int | float | complex) -> Aval:
     return _scalar_aval(float if isinstance(x, float) else complex)
 
 
+def is_number_of_trace(x: Any) -> bool:
+    """Whether ``x`` stands for a number in a trace, as arguments and what ``item()`` gives do: an int or a float by
+    ``isinstance`` alone."""
+    return isinstance(x, (int, float)) and not issubclass(type(x), (int, float))
+
+
 def broadcast_shapes(what: str, avals: Sequence[Aval]) -> Shape:
     """NumPy's broadcast of the avals' shapes; ``what`` is named in the error.
 

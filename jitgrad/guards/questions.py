@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.aval import is_number_of_trace
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import UNKNOWN, BoundFunction, guard_bases, guard_class_attribute
 from jitgrad.guards.contents import WEAK_CONTAINERS
@@ -23,7 +24,6 @@ from jitgrad.guards.object_state import lookup
 from jitgrad.guards.observed_files import is_standard_library
 from jitgrad.guards.part_of import PartOf, Parts
 from jitgrad.guards.shadow import ShadowFrame
-from jitgrad.guards.writes import is_computed_number
 
 _ASKED_AGAIN: frozenset[Any] = frozenset(
     [
@@ -46,7 +46,7 @@ def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
     """Guard the answer that ``callee`` gives, if it is known for such a question; the answer, or UNKNOWN."""
     if callee is isinstance or callee is issubclass:
         _instance_check(frame, callee, args)
-    elif callee is type and len(args) == 1 and is_computed_number(args[0]):
+    elif callee is type and len(args) == 1 and is_number_of_trace(args[0]):
         _type_of_number(frame, args[0])
     elif isinstance(callee, FunctionType) and (
         callee in _ASKED_AGAIN or (callee.__module__, callee.__name__) in _SETTINGS

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from jitgrad.core.aval import is_number_of_trace
 from jitgrad.core.context import TEXT_OF_TRACED
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import NOWHERE, Check, Path, behaves_alike, cell_contents
@@ -125,12 +126,7 @@ def replaced_places(checks: Iterable[Check], holds: Callable[[Any], bool]) -> li
 
 def is_plain_number(value: Any) -> bool:
     """Whether ``value`` is a Python int or float, or stands for one."""
-    return type(value) in (int, float) or is_computed_number(value)
-
-
-def is_computed_number(value: Any) -> bool:
-    """Whether ``value`` stands for a number that each call computes."""
-    return isinstance(value, int | float) and not issubclass(type(value), (int, float))
+    return type(value) in (int, float) or is_number_of_trace(value)
 
 
 def is_constant(value: Any) -> bool:
@@ -197,7 +193,7 @@ def store_of(write: Write) -> RepeatedStore | None:
         kind, value = _growth(write)
     elif _repeats(write, value):
         return RepeatedStore(kind, write.holder, write.key, value, write.path)
-    if write.read or not any(isinstance(x, Tensor) or is_computed_number(x) for x in _parts_of(value)):
+    if write.read or not any(isinstance(x, Tensor) or is_number_of_trace(x) for x in _parts_of(value)):
         return None
     leaves = optree.tree_leaves(value, none_is_leaf=True)
     return RepeatedStore(kind, write.holder, write.key, value, write.path) if all(map(_can_be_stored, leaves)) else None
@@ -230,7 +226,7 @@ def _containers(tree: Any) -> Iterator[Any]:
 
 
 def _can_be_stored(leaf: Any) -> bool:
-    return isinstance(leaf, Tensor) or type(leaf) in _PLAIN or is_computed_number(leaf)
+    return isinstance(leaf, Tensor) or type(leaf) in _PLAIN or is_number_of_trace(leaf)
 
 
 def _growth(write: Write) -> tuple[str, Any]:

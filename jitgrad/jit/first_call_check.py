@@ -82,7 +82,7 @@ def _other_objects(traced: TraceResult, result: Any, leaves: Sequence[Any]) -> l
             known = spec.source.resolve(leaves)
             if isinstance(known, Tensor) and x is not known:
                 found.append(f"result {k}: the program returns {traced.describe(spec.source)} itself, eager does not")
-        elif spec.output is spec.base is spec.source is None and is_constant(spec.value) and not behaves_alike(x, spec.value):
+        elif {spec.output, spec.base, spec.source} == {None} and is_constant(spec.value) and not behaves_alike(x, spec.value):
             found.append(f"result {k}: {shown(spec.value)} in the program, {shown(x)} in eager execution")
     return found
 

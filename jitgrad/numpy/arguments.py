@@ -8,12 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jitgrad.core.aval import Dtype
+from jitgrad.core.aval import Dtype, is_number_of_trace
 from jitgrad.core.errors import ArgumentError, OperandError
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops import arithmetic, creation, joining
 from jitgrad.ops.operand import is_number
-from jitgrad.ops.python_data import is_number_of_trace
 
 FLOAT64 = np.dtype(np.float64)
 INT64 = np.dtype(np.int64)

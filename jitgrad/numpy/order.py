@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import normalize_axes
+from jitgrad.core.aval import is_number_of_trace, normalize_axes
 from jitgrad.core.errors import ArgumentError, ShapeError, TracedValueError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import INT64, floating, refuse, tensor_of
@@ -23,7 +23,6 @@ from jitgrad.ops.movement import broadcast_to, flip, moveaxis, reshape
 from jitgrad.ops.operand import contents_of
 from jitgrad.ops.placement import beside_operands, move
 from jitgrad.ops.positions import length_in_call
-from jitgrad.ops.python_data import is_number_of_trace
 from jitgrad.ops.rounding import ceil, floor, remainder, rint
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Dtype, Shape, complex_dtype_of, normalize_axis, normalize_shape
+from jitgrad.core.aval import Aval, Dtype, Shape, complex_dtype_of, is_number_of_trace, normalize_axis, normalize_shape
 from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import creation_device, current_interpreter
 from jitgrad.core.dispatch import aval_of
@@ -28,7 +28,7 @@ from jitgrad.ops.memory_formats import check_memory_format
 from jitgrad.ops.movement import SUM, broadcast_to, expand_dims
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import move, placing
-from jitgrad.ops.python_data import array_from, holds_traced, in_order_of_machine, is_number_of_trace
+from jitgrad.ops.python_data import array_from, holds_traced, in_order_of_machine
 from jitgrad.ops.rounding import floor
 
 

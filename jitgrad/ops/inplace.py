@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Dtype, Shape
+from jitgrad.core.aval import Dtype, Shape, is_number_of_trace
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import DtypeError, IndexingError, InPlaceError, ReadOnlyError, ShapeError
@@ -22,7 +22,7 @@ from jitgrad.ops.indexing import INDEX_PUT, INDEX_PUT_ADD, PUT_SLICE, as_constan
 from jitgrad.ops.movement import SLICE, broadcast_to, expand_dims, reshape, shape_with_ones, slice, squeeze
 from jitgrad.ops.operand import Operand, apply, is_number
 from jitgrad.ops.placement import beside
-from jitgrad.ops.python_data import exact_array, is_number_of_trace
+from jitgrad.ops.python_data import exact_array
 from jitgrad.ops.quick_writes import copied, filled, updated, written_at
 from jitgrad.ops.subscript import (
     Subscript,
@@ -303,9 +303,9 @@ def with_changed(x: Tensor, index: Any, op: Callable[[Any, Any], Tensor], value:
 
 def _value_as(value: Any, dtype: Dtype) -> Tensor:
     """``value`` as a tensor of ``dtype``, cast as NumPy does in assignments; a number must fit."""
-    if is_number_of_trace(value):
-        return astype(value, dtype)
     if is_number(value):
+        if is_number_of_trace(value):
+            return astype(value, dtype)
         return current_interpreter.get().constant(np.asarray(value, dtype))  # type: ignore[no-any-return]
     if not isinstance(value, (Tensor, np.ndarray, np.generic)):
         value = as_constant(exact_array("an assignment", value))

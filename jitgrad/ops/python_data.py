@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import complex_dtype_of
+from jitgrad.core.aval import complex_dtype_of, is_number_of_trace
 from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import OperandError, TracedValueError
@@ -25,11 +25,6 @@ def in_order_of_machine(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """``array`` with its bytes in the order of this machine; as it is in a trace, which reads it in each call."""
     swapped = not array.dtype.isnative and not current_interpreter.get().tracing
     return array.astype(array.dtype.newbyteorder("=")) if swapped else array
-
-
-def is_number_of_trace(x: Any) -> bool:
-    """Whether ``x`` stands for a number in a trace, as what ``item()`` gives does: an int or a float by ``isinstance`` alone."""
-    return isinstance(x, (int, float)) and not issubclass(type(x), (int, float))
 
 
 def holds_traced(data: Any) -> bool:

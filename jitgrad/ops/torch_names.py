@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, normalize_axis
+from jitgrad.core.aval import Aval, is_number_of_trace, normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
@@ -39,7 +39,6 @@ from jitgrad.ops.movement import (
 from jitgrad.ops.norms import norm
 from jitgrad.ops.operand import Operand, ValuesAndIndices
 from jitgrad.ops.placement import beside
-from jitgrad.ops.python_data import is_number_of_trace
 from jitgrad.ops.reduce import max as max_
 from jitgrad.ops.reduce import mean, std, var
 from jitgrad.ops.reduce import min as min_

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from jitgrad.autograd.modes import no_grad
-from jitgrad.core.aval import Aval
+from jitgrad.core.aval import Aval, is_number_of_trace
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.inplace import assign
-from jitgrad.ops.python_data import is_number_of_trace
 
 FLOAT64 = np.dtype(np.float64)
 

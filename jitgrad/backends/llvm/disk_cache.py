@@ -26,6 +26,7 @@ import platformdirs
 
 from jitgrad.core import config
 from jitgrad.core.errors import CacheWarning
+from jitgrad.core.origin import users_frame
 
 MAX_BYTES = 256 << 20  # some 60,000 kernels
 _MAGIC = b"jitgrad kernel 1\n"
@@ -116,7 +117,7 @@ def _usable() -> Path | None:
     folder = directory()
     problem = _problem(folder)
     if problem:
-        warnings.warn(f"kernels are not cached: {problem}", CacheWarning, stacklevel=3)
+        warnings.warn(f"kernels are not cached: {problem}", CacheWarning, stacklevel=users_frame())
         return None
     return folder
 
@@ -153,7 +154,7 @@ def load_entry(key: str) -> Stored | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        warnings.warn(f"{path} is compiled again: {error}", CacheWarning, stacklevel=2)
+        warnings.warn(f"{path} is compiled again: {error}", CacheWarning, stacklevel=users_frame())
         with contextlib.suppress(OSError):
             path.unlink()
         return None
@@ -169,7 +170,7 @@ def store_entry(key: str, entry: Stored) -> bool:
         if key.startswith(_EVICTING_PREFIX):
             _evict(folder)
     except OSError as error:
-        warnings.warn(f"kernels are not cached: {folder}: {error.strerror}", CacheWarning, stacklevel=2)
+        warnings.warn(f"kernels are not cached: {folder}: {error.strerror}", CacheWarning, stacklevel=users_frame())
         return False
     return True
 
