@@ -13,7 +13,7 @@ from typing import Any
 
 from jitgrad.core.errors import UnguardableError
 from jitgrad.guards.guard import Guard
-from jitgrad.guards.writes import HeldPlace, can_be_held, holds_only_tensors, replaced_places
+from jitgrad.guards.writes import HeldPlace, can_be_held, replaced_places
 
 MOST_PLACES = 64  # reading each costs some 0.1 us a call
 
@@ -67,7 +67,7 @@ class HeldPlaces:
         return len(self.places) < len(held)
 
     def add_replaced(self, guards: Iterable[Guard]) -> bool:
-        """Take the places in which a caller replaced a tensor for the second time, as ``guards`` show."""
-        found = {place.identity: place for guard in guards for place in replaced_places(guard.checks, holds_only_tensors)}
+        """Take the places in which a caller replaced tensors or a number for the second time, as ``guards`` show."""
+        found = {place.identity: place for guard in guards for place in replaced_places(guard.checks, can_be_held)}
         self._replaced.update([*found])
         return self.add(place for identity, place in found.items() if self._replaced[identity] > 1)

@@ -169,6 +169,34 @@ def test_a_tensor_that_the_caller_replaces_for_each_call_needs_two_traces() -> N
     assert compiled.cache_info().traces <= 3
 
 
+temperature = 1.5
+
+
+def _set_global(value: float) -> None:
+    global temperature
+    temperature = value
+
+
+@pytest.mark.parametrize("check", ["off", "always"])
+@pytest.mark.parametrize("place", ["attribute", "module", "item", "global", "branch"])
+def test_a_number_that_the_caller_replaces_for_each_call_needs_three_traces(place: str, check: str) -> None:
+    """Each value of a schedule outside of the function was a trace."""
+    settings, module = SimpleNamespace(rate=1.5, items={"rate": [1.5]}), jg.nn.Linear(2, 2)
+    functions: dict[str, tuple[Callable[[Any], Any], Callable[[float], Any]]] = {
+        "attribute": (lambda x: x * settings.rate, lambda v: setattr(settings, "rate", v)),
+        "module": (lambda x: module(x) * module.rate, lambda v: setattr(module, "rate", v)),
+        "item": (lambda x: x * settings.items["rate"][0], lambda v: settings.items["rate"].__setitem__(0, v)),
+        "global": (lambda x: x * temperature, _set_global),
+        "branch": (lambda x: x * settings.rate if settings.rate < 99.0 else x, lambda v: setattr(settings, "rate", v)),
+    }
+    function, change = functions[place]
+    compiled, x = jg.jit(function, check=check, backend="python"), jg.tensor([1.0, -2.0])
+    for value in (1.5, 1.5, 2.5, 3.5, 0.25, 4.5, 1.5):
+        change(value)
+        np.testing.assert_allclose(compiled(x).detach().numpy(), function(x).detach().numpy(), rtol=1e-6)
+    assert compiled.cache_info().traces == 3
+
+
 def test_an_argument_that_is_also_the_held_tensor() -> None:
     expected, found = new_state(), new_state()
     compiled = jg.jit(lambda x: attribute(found, x), check="off")
