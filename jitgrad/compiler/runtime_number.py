@@ -12,7 +12,7 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import TracedValueError
-from jitgrad.core.ir import Value
+from jitgrad.core.ir import Atom, Value
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import arithmetic, comparison, rounding, transcendental
@@ -22,6 +22,11 @@ from jitgrad.ops import arithmetic, comparison, rounding, transcendental
 LARGEST_INT = 2**31 - 1
 INT_AVAL = Aval((), np.dtype(np.int64), weak=True)
 FLOAT_AVAL = Aval((), np.dtype(np.float64), weak=True)
+
+
+def aval_of_number(x: int | float) -> Aval:
+    """The aval of the values that stand for an ``x`` of which the value is open."""
+    return INT_AVAL if type(x) is int else FLOAT_AVAL
 
 
 class ValueNeededError(TracedValueError):
@@ -88,6 +93,20 @@ class RuntimeNumber:
         if remembered is not None:
             remembered |= self.positions
         return ValueNeededError(self.positions, what)
+
+
+def value_needed(trace: Any, value: Atom, what: str) -> ValueNeededError | None:
+    """The error for ``what``, which ``trace`` remembers, if ``value`` depends on number arguments alone; else None."""
+    behind = {value}
+    for node in reversed(trace.nodes):
+        if not behind.isdisjoint(node.outs):
+            behind.update(node.ins)
+    inputs = behind.intersection(trace.inputs)
+    if not inputs or not inputs <= trace.scalars.keys():
+        return None
+    positions = frozenset([trace.scalars[v][0] for v in inputs])
+    trace.values_needed |= positions
+    return ValueNeededError(positions, what)
 
 
 def argument_number(value: Value, position: int) -> RuntimeNumber:

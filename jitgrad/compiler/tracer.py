@@ -15,7 +15,7 @@ from jitgrad.compiler.memory_orders import MemoryOrders
 from jitgrad.compiler.replaced_data import assign_data
 from jitgrad.compiler.requires_grad_flags import RequiresGradFlags
 from jitgrad.compiler.reshape_views import ReshapeViews, View
-from jitgrad.compiler.runtime_number import RuntimeNumber, argument_number, check_operands
+from jitgrad.compiler.runtime_number import RuntimeNumber, argument_number, aval_of_number, check_operands, value_needed
 from jitgrad.core import traced_constants
 from jitgrad.core.aval import Aval, Count
 from jitgrad.core.context import grad_enabled, unrecorded
@@ -64,6 +64,7 @@ class Trace:
         self.before: dict[Edge, Atom] = {}  # results of nodes before they were changed in place, by node
         self.has_numbers: bool = False  # whether an argument is a RuntimeNumber
         self.numbers: set[Atom] = set()  # number arguments and results of these alone
+        self.scalars: dict[Atom, tuple[int, Any]] = {}  # positions and values of number arguments
         self.values_needed: set[int] = set()  # positions of those whose value the function asked for
         self.relied: list[tuple[np.ndarray[Any, Any] | Tensor, Origin]] = []  # whose elements decided what was recorded
         self.decisions: Decisions = Decisions()
@@ -108,10 +109,11 @@ class Trace:
         self.lifted[id(tensor)] = (tensor, source, value)
         return tensor
 
-    def number_argument(self, position: int, aval: Aval) -> RuntimeNumber:
-        """A number that stands for the flat argument number ``position``, an int or a float."""
+    def number_argument(self, position: int, number: int | float) -> RuntimeNumber:
+        """A number that stands for ``number``, the flat argument number ``position``."""
         self.has_numbers = True
-        self.numbers.add(value := self.add_input(aval, InputSource(SourceKind.ARGUMENT, position)))
+        self.numbers.add(value := self.add_input(aval_of_number(number), InputSource(SourceKind.ARGUMENT, position)))
+        self.scalars[value] = position, number
         return argument_number(value, position)
 
     def own(self, value: Value) -> Value:
@@ -327,7 +329,8 @@ class Trace:
         return None
 
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
-        return missing_value(self.graph(()), self.current(tensor), tensor, what)
+        value = self.current(tensor)
+        return value_needed(self, value, what) or missing_value(self.graph(()), value, tensor, what)
 
     # --- views ---------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import is_number_of_trace
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import UNKNOWN, BoundFunction, guard_bases, guard_class_attribute
 from jitgrad.guards.contents import WEAK_CONTAINERS
@@ -46,7 +47,7 @@ def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
     """Guard the answer that ``callee`` gives, if it is known for such a question; the answer, or UNKNOWN."""
     if callee is isinstance or callee is issubclass:
         _instance_check(frame, callee, args)
-    elif callee is type and len(args) == 1 and is_number_of_trace(args[0]):
+    elif callee is type and len(args) == 1:
         _type_of_number(frame, args[0])
     elif isinstance(callee, FunctionType) and (
         callee in _ASKED_AGAIN or (callee.__module__, callee.__name__) in _SETTINGS
@@ -110,6 +111,10 @@ def _instance_check(frame: ShadowFrame, callee: Any, args: list[Any]) -> None:
     for cls in classes if isinstance(classes, tuple) else (classes,):
         if not isinstance(cls, type) or type(value) is cls:
             continue
+        if callee is isinstance and (scalar := _numpy_scalar(value)) is not None:
+            if isinstance(scalar[1], cls) != isinstance(value, cls):
+                _type_of_number(frame, value)
+            continue
         if _is_known(value):
             guard_bases(frame.reads, value if callee is issubclass else type(value), "__mro__", frame.origin())
         judge = lookup(type(cls), "__instancecheck__" if callee is isinstance else "__subclasscheck__")
@@ -119,13 +124,22 @@ def _instance_check(frame: ShadowFrame, callee: Any, args: list[Any]) -> None:
             _again(frame, callee, [value, cls])
 
 
-def _type_of_number(frame: ShadowFrame, number: Any) -> None:
+def _type_of_number(frame: ShadowFrame, value: Any) -> None:
     """The class of a number argument is that of a value; the trace remembers that the function needs it."""
     if frame.frame.f_globals is vars(copy):  # which takes what it does not know as an object with methods
         return
-    error = number.needed("type()")
-    if not number.positions:
-        raise error
+    if is_number_of_trace(value):
+        error = value.needed("type()")
+        if not value.positions:
+            raise error
+    elif (scalar := _numpy_scalar(value)) is not None:
+        current_interpreter.get().values_needed.add(scalar[0])  # type: ignore[attr-defined]
+
+
+def _numpy_scalar(value: Any) -> tuple[int, np.generic] | None:
+    """The position of the argument that is a NumPy scalar, and that, if the tensor ``value`` stands for it."""
+    scalars = getattr(current_interpreter.get(), "scalars", None)
+    return scalars.get(value._data) if scalars and type(value) is Tensor else None
 
 
 def _has_class(value: Any) -> bool:

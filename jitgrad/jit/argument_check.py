@@ -151,10 +151,10 @@ class _ArgumentText:
             )
         elif kind is Static:
             w.miss_if(f"static_key({value.name!r}, {name}) != {w.constant('K', static_key(value.name, value.value))}")
+        elif len(w.leaves) - 1 in w.call.static_numbers:
+            w.miss_if(f"type({name}) is not {w.constant('Y', kind)} or repr({name}) != {repr(value)!r}")
         elif kind is float:
             w.miss_if(f"type({name}) is not float")
-            if len(w.leaves) - 1 in w.call.static_floats:
-                w.miss_if(f"repr({name}) != {repr(value)!r}")
         elif isinstance(value, np.generic):
             w.miss_if(f"type({name}) is not {w.constant('Y', kind)}")
             w.line(f"{name} = asarray({name})")

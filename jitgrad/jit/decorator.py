@@ -106,7 +106,7 @@ class JitFunction:
     def _run(self, executable: Executable | None, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of ``call``, for which ``executable`` is valid, or none is."""
         if executable is None or not executable.first_call_done:
-            if call.key in self._eager_keys or self._numbers.too_many_floats(call):
+            if call.key in self._eager_keys or self._numbers.too_many_values(call):
                 return self.eager(*args, **kwargs)
             return self._first_call(call, args, kwargs)
         try:
@@ -146,7 +146,7 @@ class JitFunction:
     def _take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The call with these arguments, with run-time numbers for floats and for the ints that change."""
         call = self._signature.take(args, kwargs)
-        if not (call.ints or call.floats):
+        if not (call.ints or call.numbers):
             return call
         with self._lock:
             call, traced = self._numbers.choose(call, self._is_known, self._trace)

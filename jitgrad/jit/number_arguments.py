@@ -25,7 +25,8 @@ class _Numbers:
 
 
 class NumberArguments:
-    """A float is an input; an int is part of the key until it changes, and then the function is traced without its value.
+    """A float and a NumPy scalar are inputs; an int is part of the key until it changes, then the function is traced without
+    its value.
 
     Where a trace fails for want of a value, because that decides a shape, an index, a branch or a
     text, the number is in the key from then on.
@@ -40,7 +41,7 @@ class NumberArguments:
         """``call`` with its run-time numbers, and its trace unless ``known(call)`` says there is one."""
         while True:
             numbers = self._of(call)
-            chosen = call.with_static_floats(frozenset(call.floats).intersection(numbers.needed))
+            chosen = call.with_static_numbers(frozenset(call.numbers).intersection(numbers.needed))
             positions = self._changed(call, numbers)
             if not positions:
                 return chosen, None
@@ -74,10 +75,10 @@ class NumberArguments:
                 values.add(static_number(call.leaves[k]))
         return {call.name(k): len(values) for k, values in numbers.values.items()}
 
-    def too_many_floats(self, call: Call) -> bool:
-        """Whether there are programs for so many values of a float that further ones run eagerly."""
+    def too_many_values(self, call: Call) -> bool:
+        """Whether there are programs for so many values of a float or a NumPy scalar that further ones run eagerly."""
         values = self._of(call).values
-        return any(len(values.get(k, ())) > MANY_TRACES for k in call.static_floats)
+        return any(len(values.get(k, ())) > MANY_TRACES for k in call.static_numbers)
 
     def clear(self) -> None:
         self._seen.clear()

@@ -30,8 +30,8 @@ Listed = int | str | Collection[int | str] | None  # parameters, by position or 
 class Call:
     """One call: its ``leaves`` in order, and ``dynamic``, the positions of program inputs.
 
-    ``runtime_ints`` are those of them that are ints, ``ints`` those that could be; ``floats`` are all
-    floats, ``static_floats`` those that are no inputs. The last leaves are what the places ``held``
+    ``runtime_ints`` are those of them that are ints, ``ints`` those that could be; ``numbers`` are
+    all floats and NumPy scalars, ``static_numbers`` those that are no inputs. The last leaves are what the places ``held``
     hold (None where that is not tensors alone), with their names.
     """
 
@@ -42,9 +42,9 @@ class Call:
     static: Mapping[str, Any]  # static objects by name, for the guards
     keyword_order: bool = False  # whether the function can tell in which order keywords were passed
     ints: tuple[int, ...] = ()
-    floats: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
     runtime_ints: frozenset[int] = frozenset()
-    static_floats: frozenset[int] = frozenset()
+    static_numbers: frozenset[int] = frozenset()
     held: tuple[HeldPlace, ...] = ()
     held_names: tuple[str, ...] = ()
     decided: tuple[bool | int, ...] = ()  # what its first decisions are, once a program has found out
@@ -56,8 +56,8 @@ class Call:
 
     @property
     def key_without_numbers(self) -> Any:
-        """The key of all calls that differ only in the values of ints and floats."""
-        return self._key_with({k: type(self.leaves[k]) for k in (*self.ints, *self.floats)})
+        """The key of all calls that differ only in the values of numbers."""
+        return self._key_with({k: type(self.leaves[k]) for k in (*self.ints, *self.numbers)})
 
     def _key_with(self, parts: Mapping[int, Any]) -> Any:
         """The key with ``parts`` for the leaves at their positions."""
@@ -69,18 +69,18 @@ class Call:
         dynamic = tuple(sorted({*self.dynamic, *positions}))
         return replace(self, key=self._key_with(dict.fromkeys(positions, int)), dynamic=dynamic, runtime_ints=positions)
 
-    def with_static_floats(self, positions: frozenset[int]) -> Call:
-        """The call whose program is for the values of the floats at ``positions``."""
+    def with_static_numbers(self, positions: frozenset[int]) -> Call:
+        """The call whose program is for the values of the ``numbers`` at ``positions``."""
         if not positions:
             return self
         dynamic = tuple([k for k in self.dynamic if k not in positions])
         key = self._key_with({k: static_number(self.leaves[k]) for k in positions})
-        return replace(self, key=key, dynamic=dynamic, static_floats=positions)
+        return replace(self, key=key, dynamic=dynamic, static_numbers=positions)
 
 
-def static_number(x: float) -> Any:
-    """The part of a key for the value of an int or a float; equal for two NaNs, other for 0.0 and -0.0."""
-    return (type(x), repr(x) if type(x) is float else x)
+def static_number(x: float | np.generic) -> Any:
+    """The part of a key for the value of a number; equal for two NaNs, other for 0.0 and -0.0."""
+    return (type(x), x if type(x) is int else repr(x))
 
 
 class SameObject:
@@ -245,9 +245,9 @@ class Signature:
         ints = tuple([k for k, x in enumerate(leaves) if type(x) is int and -LARGEST_INT <= x <= LARGEST_INT])
         counts = [len(optree.tree_leaves(x, none_is_leaf=True, namespace=NAMESPACE)) for x in held]
         names = tuple([str(place.path) for place, count in zip(places, counts, strict=True) for _ in range(count)])
-        floats = tuple([k for k, x in enumerate(leaves) if type(x) is float])
+        numbers = tuple([k for k, x in enumerate(leaves) if type(x) is float or isinstance(x, np.generic)])
         order = self.sees_keyword_order
-        return Call(key, treedef, leaves, dynamic, static, order, ints, floats, held=places, held_names=names)
+        return Call(key, treedef, leaves, dynamic, static, order, ints, numbers, held=places, held_names=names)
 
     def _refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError:
         """The error for an argument that can be neither an input nor a static value."""

@@ -9,13 +9,14 @@ from functools import partial
 from operator import is_
 from typing import Any
 
+import numpy as np
 import optree
 
 from jitgrad.autograd.broken_history import broken_histories
 from jitgrad.compiler.constant_indices import slice_constant_indices
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.input_source import InputSource, SourceKind
-from jitgrad.compiler.runtime_number import FLOAT_AVAL, INT_AVAL, ValueNeededError
+from jitgrad.compiler.runtime_number import ValueNeededError
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import recording_in
@@ -140,7 +141,7 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
         if k in shared:
             continue
         if type(x) in (int, float):
-            leaves[k] = trace.number_argument(k, INT_AVAL if type(x) is int else FLOAT_AVAL)
+            leaves[k] = trace.number_argument(k, x)
             continue
         if id(x) in by_id:
             leaves[k] = by_id[id(x)]
@@ -149,6 +150,8 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
             tensor = trace.stand_in(InputSource(SourceKind.ARGUMENT, k), x)
         else:
             tensor = trace.argument(k, Aval(x.shape, x.dtype))
+            if isinstance(x, np.generic):
+                trace.scalars[tensor._data] = k, x
         by_id[id(x)] = tensors[k] = leaves[k] = tensor
     return leaves, tensors
 

@@ -115,6 +115,23 @@ def test_python_gets_the_value_that_it_needs(name: str, check: str, x: Any) -> N
     assert 1 < f.cache_info().traces <= len(VALUES) + 1  # the first trace finds out that it needs one
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ["class", "type", "text", "conversion", "math", "computed", "branch"])
+def test_python_gets_the_value_of_a_numpy_scalar(name: str, kind: Any, x: Any) -> None:
+    functions: dict[str, Callable[[Any, Any], Any]] = {
+        "class": lambda x, k: x * k if isinstance(k, float) else x,
+        "computed": lambda x, k: x * math.sqrt(k * 2 + 1) + float(jg.exp(k)),
+        "conversion": lambda x, k: x * float(k) + int(k),
+        "type": lambda x, k: x * k if type(k) is np.float64 else x,
+    }
+    function = functions.get(name) or DECIDED[name]
+    compiled = jg.jit(function, backend="python", check="off")
+    for _ in range(2):
+        for k in (1.25, 2.5, 0.75):
+            same(compiled(x, kind(k)), function(x, kind(k)))
+    assert compiled.cache_info().traces <= 4
+
+
 def test_nan_and_the_sign_of_zero_are_values_of_their_own(x: Any) -> None:
     f = jg.jit(lambda x, k: x * math.atan2(0.0, k), backend="python", check="off")
     for _ in range(3):
