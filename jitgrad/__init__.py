@@ -305,6 +305,8 @@ channels_last: _MemoryFormat = _MemoryFormat.channels_last
 channels_last_3d: _MemoryFormat = _MemoryFormat.channels_last_3d
 Size: type[tuple[_Any, ...]] = tuple  # of a shape
 
+__version__: str = "0.1.0"
+
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
 globals()["__all__"] = sorted({
     "distributions", "fft", "func", "linalg", "nn", "numpy", "optim", "scipy", "signal", "utils", *_on_demand.PUBLIC_FUNCTIONS,

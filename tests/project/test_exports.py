@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
+from pathlib import Path
 
 import pytest
 
@@ -91,3 +92,8 @@ def test_public_functions_have_docstrings():
     public = {name: getattr(jg, name) for name in jg.__all__}
 
     assert not [name for name, f in public.items() if (inspect.isfunction(f) or inspect.isclass(f)) and not f.__doc__]
+
+
+def test_the_version_is_that_of_the_citation() -> None:
+    citation = (Path(jg.__file__).parents[1] / "CITATION.cff").read_text()
+    assert f"\nversion: {jg.__version__}\n" in citation
