@@ -299,6 +299,10 @@ def _same(self: Any, *_: Any) -> Any:
     return self
 
 
+def _complex(self: Any) -> complex:
+    return complex(self.decided("complex()"))
+
+
 def _array(self: Any, *args: Any, **options: Any) -> Any:
     raise self.needed("numpy.asarray()")
 
@@ -314,12 +318,12 @@ def _power_of_float(self: Any, base: Any) -> Any:
 
 _SPECIAL: dict[str, Any] = {
     "neg": _unary(arithmetic.NEGATIVE), "abs": _unary(arithmetic.ABS), "pow": _power, "rpow": _power_of_float,
-    "pos": _same, "copy": _same, "deepcopy": _same, "array": _array,
+    "pos": _same, "copy": _same, "deepcopy": _same, "array": _array, "complex": _complex,
 }  # fmt: skip
 
 
 def _attach() -> None:
-    for name in "index float complex hash repr str format invert divmod rdivmod reduce_ex".split():
+    for name in "index float hash repr str format invert divmod rdivmod reduce_ex".split():
         setattr(RuntimeNumber, f"__{name}__", _by_value(name))
     for name, convert in _WHOLE.items():
         setattr(RuntimeNumber, f"__{name}__", _by_tensor(name, convert))

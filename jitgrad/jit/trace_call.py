@@ -80,10 +80,15 @@ def trace_call(
 
 @contextmanager
 def _looking_for_needs(trace: Trace) -> Iterator[None]:
-    """Where the function has asked for the value of a number, another error of it, or none, tells nothing."""
+    """Where the function has asked for the value of a number, another error of it, or none, tells nothing.
+
+    C code asks with a TypeError: ``json.dumps(k)`` and ``Decimal(k)`` take floats alone.
+    """
     try:
         yield
-    except Exception:
+    except Exception as error:
+        if type(error) is TypeError:
+            trace.values_needed.update([position for position, _ in trace.scalars.values()])
         if not trace.values_needed:
             raise
     if trace.values_needed:

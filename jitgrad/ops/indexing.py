@@ -308,9 +308,9 @@ def put_slice(x: Operand, v: Operand, index: SliceIndex) -> Tensor:
 
 
 def as_constant(array: Array) -> Any:
-    """An array that jitgrad made, as an operand: a trace need not guard it."""
+    """An array that jitgrad made, as an operand: a trace need not guard it. Made of a float argument it is a tensor there."""
     interpreter = current_interpreter.get()
-    return interpreter.constant(array) if interpreter.tracing else array
+    return interpreter.constant(array) if interpreter.tracing and not isinstance(array, Tensor) else array
 
 
 def _as_indices(index: Any) -> Any:

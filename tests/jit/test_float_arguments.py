@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import cmath
 import copy
+import decimal
+import json
 import math
 import warnings
 from collections.abc import Callable
@@ -61,6 +64,9 @@ DECIDED: dict[str, Callable[[Any, float], Any]] = {
     "padding": lambda x, k: F.pad(x, (1, 1), value=k),
     "order": lambda x, k: jg.norm(x, p=k + 1),
     "caught": lambda x, k: _caught(x, k),
+    "classes in C": lambda x, k: {json.dumps([k]): x * float(decimal.Decimal(k))},
+    "complex": lambda x, k: x * complex(k, 1.0) * cmath.sqrt(k),
+    "size": lambda x, k: F.interpolate(x[None], scale_factor=k + 1.5),
 }
 
 
