@@ -101,3 +101,21 @@ def test_steps_grow_with_the_number_of_ops(program: Any, derive: Any, monkeypatc
 
     slow = {name: after[name] / before[name] for name in before if after[name] > ALLOWED * growth * max(before[name], 500)}
     assert not slow, f"the graph grew {growth:.1f} times, from {len(small.nodes)} ops"
+
+
+def test_short_rows_that_depend_on_all_rows_before() -> None:
+    """Each turn reduces rows of two elements, and all turns before lead to it."""
+
+    def orbits(q: Any, turns: int) -> Any:
+        p = q
+        for _ in range(turns):
+            distance = (q * q).sum(axis=1, keepdims=True) + 0.1
+            p = p - 0.01 * q / (distance * jg.sqrt(distance))
+            q = q + 0.01 * p
+        return (q * p).sum()
+
+    def steps(turns: int) -> int:
+        graph = jg.jit(jg.grad(lambda q: orbits(q, turns)), check="off").graph(jg.ones((4096, 2)), stage="trace")
+        return steps_by_pass(graph)["unroll_axes"]
+
+    assert steps(120) < ALLOWED * 4 * steps(30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from jitgrad.compiler.cost import LEAST_GATHERED, expensive
@@ -17,6 +18,7 @@ from jitgrad.ops.movement import BROADCAST_TO, RESHAPE
 _PAIR = 2  # axes that a sum over points keeps
 
 Axis = tuple[Atom | TraceNode, int]  # a value, or the node that reduces it; the axis there
+_ShortRow = tuple[frozenset[Axis], frozenset[Axis]]  # the axes that a reduction reduces, and those that it keeps
 
 
 def unroll_axes(graph: Graph, tuning: Tuning) -> Graph:
@@ -92,24 +94,24 @@ class _Axes:
     def chosen(self) -> set[Axis]:
         """The axes to cut."""
         cut, streamed = set[Axis](), self.streamed()
-        behind: dict[Atom, frozenset[TraceNode]] = {}  # the reductions of short rows that a value depends on
+        rows = _ShortRows()  # that values depend on
         for node in self.nodes:
-            before = frozenset[TraceNode]().union(*[behind.get(a, ()) for a in node.ins])
+            before = rows.behind(node.ins)
             if node.op.kind is Kind.REDUCE:
-                cut |= self.wanted(node, any(self.reduced(row) <= cut for row in before))
-                for row in before:
-                    if self.splits(node, row):
-                        cut |= self.reduced(row)
+                gone = self.reduced(node)
+                cut |= self.wanted(node, rows.any_cut(before, cut))
+                for reduced in rows.split(before, gone):
+                    cut |= reduced
                 if self.has_short_columns(node):
                     cut |= {self.find((node, k)) for k in _kept(node)} - streamed
                 if self.is_short_row(node):
-                    if self.reduced(node).isdisjoint(streamed):
-                        cut |= self.reduced(node) | (self.interleaved(node.out) - streamed)
-                    before |= {node}
-            elif any(self.reduced(row) <= cut for row in before):
+                    if gone.isdisjoint(streamed):
+                        cut |= gone | (self.interleaved(node.out) - streamed)
+                    before |= rows.add(gone, self.kept(node))
+            elif before and rows.any_cut(before, cut):
                 cut |= self.interleaved(node.out) - streamed
             if before:
-                behind[node.out] = before
+                rows.of[node.out] = before
         for atom in self.stored():
             cut |= self.repeating(atom)
         for node in self.graph.nodes:
@@ -225,11 +227,9 @@ class _Axes:
             return set()  # rows are the lanes of vectors
         return {self.find((node, k)) for k in gone} if self.are_few(shape, gone) else set()
 
-    def splits(self, node: TraceNode, row: TraceNode) -> bool:
-        """Whether ``node`` reduces some of the axes that the reduction ``row`` keeps, but not all of them."""
-        kept = {self.find((row, k)) for k in _kept(row) if row.ins[0].aval.shape[k] != 1}
-        gone = self.reduced(node) & kept
-        return bool(gone) and gone != kept
+    def kept(self, row: TraceNode) -> set[Axis]:
+        """The axes that the reduction ``row`` keeps, but for those of length 1."""
+        return {self.find((row, k)) for k in _kept(row) if row.ins[0].aval.shape[k] != 1}
 
     def affordable(self, cut: set[Axis]) -> set[Axis]:
         """``cut`` without axes along which values would be cut into too many or too small pieces."""
@@ -270,6 +270,66 @@ class _Axes:
         shape, gone = node.ins[0].aval.shape, _gone(node)
         kept = [k for k, n in enumerate(shape) if n != 1 and k not in gone]
         return bool(gone and kept) and kept[-1] < gone[0] and self.are_few(shape, gone)
+
+
+class _ShortRows:
+    """The reductions of short rows that values depend on, as bit sets; those over the same axes have one bit.
+
+    All turns of an unrolled loop reduce the same axes, or each its own: sets of reductions would take the square of them.
+
+    Attributes:
+        of: the reductions behind each value that has any.
+    """
+
+    def __init__(self) -> None:
+        self.of: dict[Atom, int] = {}
+        self._rows: list[_ShortRow] = []
+        self._bits: dict[_ShortRow, int] = {}
+        self._keeping, self._reducing = dict[Axis, int](), dict[Axis, int]()
+        self._cut, self._cut_axes = 0, set[Axis]()
+
+    def behind(self, operands: Sequence[Atom]) -> int:
+        before = 0
+        for atom in operands:
+            before |= self.of.get(atom, 0)
+        return before
+
+    def add(self, gone: set[Axis], kept: set[Axis]) -> int:
+        """The bit of a reduction of the axes ``gone`` that keeps those ``kept``."""
+        key = frozenset(gone), frozenset(kept)
+        if key not in self._bits:
+            bit = self._bits[key] = 1 << len(self._rows)
+            self._rows.append(key)
+            self._cut |= bit if gone <= self._cut_axes else 0
+            for axes, users in ((kept, self._keeping), (gone, self._reducing)):
+                for axis in axes:
+                    users[axis] = users.get(axis, 0) | bit
+        return self._bits[key]
+
+    def any_cut(self, before: int, cut: set[Axis]) -> bool:
+        """Whether one of ``before`` reduces nothing but axes in ``cut``, which only grows."""
+        if len(cut) != len(self._cut_axes):
+            new, self._cut_axes = cut - self._cut_axes, set(cut)
+            touched = 0
+            for axis in new:
+                touched |= self._reducing.get(axis, 0)
+            for row in self._among(touched & ~self._cut):
+                self._cut |= self._bits[row] if row[0] <= cut else 0
+        return bool(before & self._cut)
+
+    def split(self, before: int, gone: set[Axis]) -> list[frozenset[Axis]]:
+        """The axes that those of ``before`` reduce of whose kept axes a reduction of ``gone`` takes some, but not all."""
+        among = 0
+        for axis in gone:
+            among |= self._keeping.get(axis, 0)
+        return [reduced for reduced, kept in self._among(among & before) if not kept <= gone]
+
+    def _among(self, bits: int) -> list[_ShortRow]:
+        found = []
+        while bits:
+            found.append(self._rows[bits.bit_length() - 1])
+            bits ^= 1 << bits.bit_length() - 1
+        return found
 
 
 def _gone(node: TraceNode) -> AxisMap:
