@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.fusion.axis_maps import Definitions, identity
 from jitgrad.compiler.fusion.cluster import Cluster, Refusal
 from jitgrad.compiler.fusion.group import Group, is_fusible, why_not_fusible
-from jitgrad.compiler.fusion.iterations import equal_blocks
-from jitgrad.compiler.fusion.merge import extended, merge, single
+from jitgrad.compiler.fusion.iterations import LONG_LOOP, equal_blocks
+from jitgrad.compiler.fusion.known_groups import KnownGroups
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.op import Kind
@@ -30,6 +30,7 @@ class Fuser:
         self.tuning = tuning
         self.blocks: Mapping[TraceNode, int] = {}  # no kernel has nodes of two
         self.definitions: Definitions = Definitions(graph)
+        self.groups: KnownGroups = KnownGroups(self.definitions, tuning)
         self.clusters: list[Cluster] = []
         self.live: dict[int, Cluster] = {}  # by number; those not merged into another
         self.home: dict[Value, int] = {}  # the number of the cluster that computes a value
@@ -38,18 +39,40 @@ class Fuser:
         self._roots: dict[TraceNode, list[Value]] = {}
 
     def run(self) -> None:
-        """Group the nodes; then again, where loops that take several kernels can be cut into equal ones."""
-        self.group_nodes()
-        if blocks := self.loop_blocks():
-            self.clusters, self.live, self.home, self.refusals, self.outer = [], {}, {}, [], set()
-            self.blocks = blocks
-            self.group_nodes()
+        """Group the nodes, such that loops which take several kernels are cut into equal ones.
 
-    def group_nodes(self) -> None:
-        for position, node in enumerate(self.graph.nodes):
+        What kernels a loop takes is known once it is grouped. Of a long loop the start is grouped for that.
+        """
+        nodes = [node for node in self.graph.nodes if is_fusible(node)]
+        most = self.tuning.max_kernel_nodes
+        if is_long := len(nodes) > LONG_LOOP * most:
+            self.blocks = equal_blocks(nodes, self.definitions, self.kernels_of_some, most)
+        self.group_nodes(self.graph.nodes)
+        if not is_long and len(nodes) > most and (blocks := equal_blocks(nodes, self.definitions, self.kernels_of, most)):
+            self.forget_clusters()
+            self.blocks = blocks
+            self.group_nodes(self.graph.nodes)
+
+    def forget_clusters(self) -> None:
+        self.clusters, self.live, self.home, self.refusals, self.outer = [], {}, {}, [], set()
+
+    def group_nodes(self, nodes: Iterable[TraceNode]) -> None:
+        for node in nodes:
             if not node.op.renames:
-                self.place(position, node)
+                self.place(self.definitions.position[node], node)
         self.merge_siblings()
+
+    def kernels_of(self, nodes: Iterable[TraceNode]) -> list[int]:
+        """The number of the cluster of each of ``nodes``."""
+        return [self.find(self.home[node.outs[0]]).number for node in nodes]
+
+    def kernels_of_some(self, nodes: Sequence[TraceNode]) -> list[int]:
+        """`kernels_of` where all nodes from the first to the last of ``nodes`` are the program."""
+        position = self.definitions.position
+        self.group_nodes(self.graph.nodes[position[nodes[0]] : position[nodes[-1]] + 1])
+        numbers = self.kernels_of(nodes)
+        self.forget_clusters()
+        return numbers
 
     # --- clusters ------------------------------------------------------------------------------------------------
 
@@ -76,7 +99,7 @@ class Fuser:
         joined = self.worth_joining(node) if fusible else producers
         if fusible and len(joined) == len(producers) == 1 and self.append(self.find(*producers), node):
             return
-        group = single(node, self.definitions) if fusible else why_not_fusible(node)
+        group = self.groups.single(node) if fusible else why_not_fusible(node)
         kept = group if isinstance(group, Group) else None
         new = Cluster(len(self.clusters), position, [node], kept, self.blocks.get(node))
         self.clusters.append(new)
@@ -197,7 +220,7 @@ class Fuser:
         """Put ``node`` at the end of the only ``cluster`` it reads from, if that is plain: most nodes of a long chain."""
         if cluster.group is None or self.blocks.get(node) != cluster.block:
             return False
-        group = extended(cluster.group, node, self.definitions, self.tuning)
+        group = self.groups.extended(cluster.group, node)
         if group is None:
             return False
         cluster.group = group
@@ -236,7 +259,7 @@ class Fuser:
         elif self.path_between(a, b):
             reason = "another step must run between them"
         else:
-            reason = merge(a.group, b.group, self.definitions, self.tuning)
+            reason = self.groups.merge(a.group, b.group)
         if isinstance(reason, str):
             self.refusals.append(Refusal(producer, consumer, reason))
             return False
@@ -299,16 +322,8 @@ class Fuser:
             return  # producer and consumer: decided when the consumer was placed
         first, second = (a, b) if a.number < b.number else (b, a)
         assert first.group is not None and second.group is not None
-        merged = merge(first.group, second.group, self.definitions, self.tuning)
+        merged = self.groups.merge(first.group, second.group)
         if isinstance(merged, Group):
             self.join(first, second, merged)
         else:
             self.refusals.append(Refusal(first.nodes[-1], second.nodes[0], merged))
-
-    def loop_blocks(self) -> dict[TraceNode, int]:
-        """Blocks of nodes that give the loops of the program equal kernels, where there are such loops."""
-        nodes = [node for node in self.graph.nodes if is_fusible(node)]
-        if len(nodes) <= self.tuning.max_kernel_nodes:
-            return {}
-        kernels = {node: self.find(self.home[node.outs[0]]).number for node in nodes}
-        return equal_blocks(nodes, self.definitions, kernels, self.tuning.max_kernel_nodes)

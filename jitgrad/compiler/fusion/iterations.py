@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from jitgrad.compiler.fusion.axis_maps import Definitions, Read
@@ -17,6 +17,7 @@ from jitgrad.core.ir import Literal, TraceNode, Value, exact
 _PERIODS = 6  # tried, the most frequent first
 _LEAST_ITERATIONS = 4
 _LEAST_KERNELS = 3  # the first and the last one often differ from those between
+LONG_LOOP = 6  # times more nodes than a kernel may have, of which the kernels are like those of more
 _SMALL = 4  # times fewer nodes than a kernel may have, which compile quickly
 _NodeKey = tuple[Hashable, ...]
 
@@ -34,12 +35,13 @@ class Section(NamedTuple):
 
 
 def equal_blocks(
-    nodes: Sequence[TraceNode], definitions: Definitions, kernels: Mapping[TraceNode, int], most: int
+    nodes: Sequence[TraceNode], definitions: Definitions, kernels: Callable[[Sequence[TraceNode]], list[int]], most: int
 ) -> dict[TraceNode, int]:
     """For the fusible ``nodes`` of a program, in order, the number of a block that no kernel may leave.
 
     Args:
-        kernels: the number of the kernel that computes a node if nothing is cut.
+        kernels: gives for some of the nodes, which follow each other, the numbers of the kernels that compute them if
+            nothing is cut. Of a long loop it is asked for the start alone.
         most: nodes of a kernel.
 
     Returns:
@@ -48,7 +50,8 @@ def equal_blocks(
     program = _Program(nodes, definitions)
     cuts, outside = list[int](), set(range(len(nodes)))
     for section in _sections(program):
-        found = _cuts(section, [kernels[node] for node in nodes[section.start : section.stop]], most, nodes, definitions)
+        seen = section._replace(stop=min(section.stop, section.start + LONG_LOOP * most))
+        found = _cuts(section, seen, kernels(nodes[seen.start : seen.stop]), most, nodes, definitions)
         if found:
             cuts += found
             outside.difference_update(range(section.start, section.stop))
@@ -130,11 +133,12 @@ def _with_period(program: _Program, period: int) -> list[Section]:
 
 
 def _cuts(
-    section: Section, kernels: Sequence[int], most: int, nodes: Sequence[TraceNode], definitions: Definitions
+    section: Section, seen: Section, kernels: Sequence[int], most: int, nodes: Sequence[TraceNode], definitions: Definitions
 ) -> list[int]:
-    """Where to cut ``section``, for whose nodes ``kernels`` are made if nothing is cut; none if they are few or small."""
+    """Where to cut ``section``; nowhere if ``kernels``, which compute the nodes of ``seen`` if nothing is cut, are few or
+    small. That is the start of ``section``."""
     sizes = Counter(kernels).values()
-    if len(sizes) < _LEAST_KERNELS or _SMALL * max(sizes) < most or 2 * len(sizes) > section.iterations:
+    if len(sizes) < _LEAST_KERNELS or _SMALL * max(sizes) < most or 2 * len(sizes) > seen.iterations:
         return []
     largest = max(sizes) // section.period  # in iterations, of which it has two or more
     first = section.start + _offset(section, nodes, definitions)

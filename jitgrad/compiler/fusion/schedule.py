@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions, Read, identity
+from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions, Read, compose, identity
 from jitgrad.compiler.fusion.group import Group, SweepOrder, accesses
 from jitgrad.core.ir import TraceNode
 from jitgrad.core.op import Kind
@@ -42,19 +42,19 @@ class _Scheduler:
         self.definitions = definitions
 
     def run(self) -> SweepOrder | str:
-        computed = self.group.computed
+        computed, everywhere = self.group.computed, identity(self.rank)
         for node in self.group.nodes:
-            operands = self.group.operand_maps(node, self.definitions)
-            late = False
-            for (root, _), axes in operands:
-                if computed.get(id(root), axes) != axes:
-                    return "a value would be read at another place than where it is computed"
-                late |= id(root) in self.epilogue_values
+            frame, late = self.group.axis_maps[id(node)], False
+            for root, dims in self.definitions.reads(node):
+                if (axes := computed.get(id(root))) is not None:
+                    if axes != compose(dims, frame):
+                        return "a value would be read at another place than where it is computed"
+                    late = late or id(root) in self.epilogue_values
             if late:
-                problem = self.place_late(node, operands, computed)
+                problem = self.place_late(node, self.group.operand_maps(node, self.definitions), computed)
             elif node.op.kind is Kind.REDUCE:
                 problem = self.place_reduction(node)
-            elif (along := self.group.out_map(node)) == identity(self.rank):
+            elif (along := self.group.out_map(node)) == everywhere:
                 continue  # along everything: anywhere
             else:
                 problem = self.require_level(frozenset(along) - {NONE})

@@ -15,7 +15,6 @@ from jitgrad.compiler.fusion.cheapest_cut import cheapest_cut
 from jitgrad.compiler.fusion.cluster import Cluster, ordered
 from jitgrad.compiler.fusion.fuser import Fuser
 from jitgrad.compiler.fusion.group import Group, accesses
-from jitgrad.compiler.fusion.merge import merge, single
 from jitgrad.compiler.fusion.schedule import scheduled
 from jitgrad.core.ir import Atom, TraceNode, Value
 from jitgrad.core.op import Kind
@@ -125,9 +124,9 @@ class _Sinking:
         """``reader``'s group with ``moved`` before it, if they fit into its loops."""
         group = self.reader.group
         for node in moved:
-            alone = single(node, self.fuser.definitions)
+            alone = self.fuser.groups.single(node)
             assert group is not None and isinstance(alone, Group)
-            found = merge(alone, group, self.fuser.definitions, self.fuser.tuning)
+            found = self.fuser.groups.merge(alone, group)
             if isinstance(found, str) or found.sizes != group.sizes:
                 return None
             group = found
