@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from jitgrad.core.tape_node import Edge, Node
 
@@ -22,5 +23,7 @@ def reachable_nodes(edges: Iterable[Edge], since: int) -> list[Node]:
         nodes[id(node)] = node
         if node.edges is None:
             node.unpack()  # raises: it has been freed
-        stack.extend(edge[0] for edge in node.edges or () if isinstance(edge, tuple))
-    return sorted(nodes.values(), key=lambda node: node.sequence)
+        for edge in node.edges or ():
+            if isinstance(edge, tuple):
+                stack.append(edge[0])
+    return sorted(nodes.values(), key=attrgetter("sequence"))

@@ -13,6 +13,7 @@ from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, cast
 
 from jitgrad.core.context import text_observer
+from jitgrad.core.observed_frames import may_not_pause, may_pause
 from jitgrad.core.origin import Origin, is_user_file
 from jitgrad.guards.attributes import UNKNOWN, guard_class_attribute
 from jitgrad.guards.calls import escape
@@ -59,6 +60,7 @@ class Observer:
         self.tainted: dict[Any, Any] = {}
         self._shadows: dict[FrameType, ShadowFrame] = {}
         self._previous: Tracer | None = None
+        self._tracer: Tracer | None = None
         self._running: ShadowFrame | None = None  # the frame whose instruction runs
         self._texts: list[Any] = []  # the avals of traced tensors that this instruction has written as text so far
         self._in_library = False  # whether it has called code of the standard library that is not followed
@@ -71,11 +73,15 @@ class Observer:
         self._token = text_observer.set(self._texts.append)
         self._previous = cast("Tracer | None", sys.gettrace())
         sys._getframe().f_trace_opcodes = True  # Python 3.12 reports opcodes only if it knew of one such frame before
-        sys.settrace(self._on_call)
+        self._tracer = self._on_call
+        if self._previous is None:
+            may_pause(self._tracer)
+        sys.settrace(self._tracer)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         sys.settrace(self._previous)
+        may_not_pause(self._tracer)
         if self._token is not None:
             text_observer.reset(self._token)
         self._shadows.clear()
