@@ -15,7 +15,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from jitgrad.backends.llvm.syntax_nodes import names_in, nodes_in
+from jitgrad.backends.llvm.syntax_nodes import bound_names, names_in, nodes_in
 
 _GROUP = "accesses of parallel loops"
 _GROUP_NODE = re.compile(rf'^(!\d+) = !\{{ !"{_GROUP}" \}}$', re.MULTILINE)
@@ -71,7 +71,7 @@ def _roots(nodes: Iterable[ast.AST], pointers: Iterable[str]) -> Roots:
     for node in nodes:
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.For)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for name in names_in(nodes_in(*targets), ast.Store):
+            for name in {name for target in targets for name in bound_names(target)}:
                 root = _root(name, node.value, roots) if isinstance(node, ast.Assign) else None
                 roots[name] = root if roots.get(name, root) == root else None
     return roots

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Sequence
 
-from jitgrad.backends.llvm.syntax_nodes import names_in, nodes_in
+from jitgrad.backends.llvm.syntax_nodes import bound_names, names_in, nodes_in
 
 
 def single_assignments(function: ast.FunctionDef) -> frozenset[str]:
@@ -59,13 +59,14 @@ class _Bindings:
             case ast.Assign(targets=targets, value=value):
                 self._read(value)
                 for target in targets:
-                    self._read(target)
+                    if type(target) is not ast.Name:
+                        self._read(target)
                     self._bind_all(target, 1)
             case _:
                 self._read(node)
 
     def _bind_all(self, target: ast.expr, count: int) -> None:
-        for name in names_in(nodes_in(target), ast.Store):
+        for name in bound_names(target):
             for _ in range(count):
                 self._bind(name)
 

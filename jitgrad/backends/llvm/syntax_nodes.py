@@ -28,3 +28,8 @@ def nodes_in(*trees: ast.AST) -> list[ast.AST]:
 def names_in(nodes: Iterable[ast.AST], context: type[ast.expr_context] = ast.expr_context) -> set[str]:
     """The names among ``nodes`` that are read, written, or either."""
     return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+
+
+def bound_names(target: ast.expr) -> set[str]:
+    """The names that an assignment to ``target`` binds."""
+    return {target.id} if type(target) is ast.Name else names_in(nodes_in(target), ast.Store)

@@ -9,6 +9,7 @@ import ctypes
 import hashlib
 import os
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -147,6 +148,17 @@ def _new_machine(level: int = 3) -> Any:
     )
 
 
+# Machines of each level that no thread uses: making one takes as long as the lightest passes over a kernel.
+_idle_machines: defaultdict[int, list[Any]] = defaultdict(list)
+
+
+def _idle_machine(level: int) -> Any:
+    try:
+        return _idle_machines[level].pop()
+    except IndexError:
+        return _new_machine(level)
+
+
 def optimize(text: str, linked: Sequence[str], keep: str, effort: Effort = LOOPS) -> Any:
     """The optimised module of IR ``text`` with ``linked`` linked in; only ``keep`` stays visible.
 
@@ -167,7 +179,8 @@ class _Job:
     def __init__(self, text: str, linked: Sequence[str], keep: str, effort: Effort = LOOPS) -> None:
         self.has_marks: bool = nontemporal.has_marks(text)
         with LLVM_LOCK:
-            self.machine, self.context = _new_machine(effort.level), binding.create_context()
+            self.level, self.context = effort.level, binding.create_context()
+            self.machine = _idle_machine(effort.level)
             self.module = _parsed(text, linked, keep, self.context)
             self.passes, self.builder = _passes(self.machine, effort)
 
@@ -182,7 +195,9 @@ class _Job:
         module = self.optimized()
         text = printed(module)
         raises, absolute = ".const.picklebuf." in text, _ABSOLUTE_ADDRESS.search(text) is not None
-        return CompiledModule(emit_object(self.machine, module), module, raises, externals(text), absolute)
+        object_code = emit_object(self.machine, module)
+        _idle_machines[self.level].append(self.machine)
+        return CompiledModule(object_code, module, raises, externals(text), absolute)
 
 
 def _parsed(text: str, linked: Sequence[str], keep: str, context: Any) -> Any:
