@@ -143,22 +143,6 @@ class KnownGroup(Group):
         return self.whole().permuted
 
 
-class ExtendedGroup(Group):
-    """A group of a known form and ``added`` nodes. What form it has is found when it is merged: many never are."""
-
-    __slots__ = ("added", "base", "known")
-    added: tuple[TraceNode, ...]
-    base: KnownGroup
-    known: KnownGroup | None
-
-    def __init__(self, group: Group, base: KnownGroup, added: tuple[TraceNode, ...]) -> None:
-        super().__init__(
-            group.sizes, group.nodes, group.axis_maps, group.schedule, group.computed, group.external, group.permuted
-        )
-        for name, x in (("base", base), ("added", added), ("known", None)):
-            object.__setattr__(self, name, x)
-
-
 class KnownGroups:
     """Makes groups as `single`, `extended` and `merge` do, but one of a known form by renaming.
 
@@ -171,6 +155,8 @@ class KnownGroups:
         self.definitions = definitions
         self.tuning = tuning
         self._forms: dict[Hashable, _Form | str] = {}
+        # Groups with nodes that were added to a known one. What form they have is found if they are merged: most never are.
+        self._extended: dict[Group, tuple[KnownGroup, tuple[TraceNode, ...]]] = {}
         self._structures = count()
 
     def single(self, node: TraceNode) -> Group | str:
@@ -184,11 +170,13 @@ class KnownGroups:
 
     def extended(self, group: Group, node: TraceNode) -> Group | None:
         """`merge` of ``group`` and the fusible ``node`` alone, where that is plain. None: only `merge` can say."""
+        known = isinstance(group, KnownGroup)
         found = extended(group.whole() if isinstance(group, KnownGroup) else group, node, self.definitions, self.tuning)
-        base, added = group, tuple[TraceNode, ...]()
-        if isinstance(group, ExtendedGroup):
-            base, added = (group.base, group.added) if group.known is None else (group.known, added)
-        return found if found is None or not isinstance(base, KnownGroup) else ExtendedGroup(found, base, (*added, node))
+        if found is not None and (known or group in self._extended):
+            base, added = self._extended.pop(group, None) or (group, ())  # nothing else has ``group``
+            assert isinstance(base, KnownGroup)
+            self._extended[found] = base, (*added, node)
+        return found
 
     def merge(self, first: Group, second: Group) -> Group | str:
         """One group for the nodes of both, in program order, or why that cannot be one loop nest."""
@@ -209,17 +197,18 @@ class KnownGroups:
 
     def _known(self, group: Group) -> KnownGroup | None:
         """``group`` with its form; None if it was made elsewhere."""
-        if not isinstance(group, ExtendedGroup):
+        if isinstance(group, KnownGroup) or group not in self._extended:
             return group if isinstance(group, KnownGroup) else None
-        if group.known is not None:
-            return group.known
-        numbers, new = dict(group.base.numbers), list[Value]()
-        key = ("extended", group.base.structure, *[self._key(node, numbers, new) for node in group.added])
-        values = (*group.base.values, *new)
+        base, added = self._extended[group]
+        if not added:
+            return base
+        numbers, new = dict(base.numbers), list[Value]()
+        key = ("extended", base.structure, *[self._key(node, numbers, new) for node in added])
+        values = (*base.values, *new)
         form = self._forms.setdefault(key, self._form(group, values))
         assert not isinstance(form, str)
         known = KnownGroup(form, group.nodes, values)
-        object.__setattr__(group, "known", known)
+        self._extended[group] = known, ()
         return known
 
     def _key(self, node: TraceNode, numbers: dict[Value, int], new: list[Value]) -> Hashable:

@@ -57,12 +57,15 @@ def merge(first: Group, second: Group, definitions: Definitions, tuning: Tuning)
         return simple
     if not (orders := _orders(first, second, pairs)):
         return f"their loops differ: {list(first.sizes)} and {list(second.sizes)}"
-    nodes = tuple(sorted(first.nodes + second.nodes, key=lambda node: definitions.position[node]))
+    nodes, start = first.nodes + second.nodes, (first if first.sizes else None)
+    if definitions.position[first.nodes[-1]] > definitions.position[second.nodes[0]]:
+        nodes, start = tuple(sorted(nodes, key=lambda node: definitions.position[node])), None
     found: Group | str = ""
     for sizes, ours, theirs in orders:
         frames = {key: _renamed(frame, ours) for key, frame in first.axis_maps.items()}
         frames.update({key: _renamed(frame, theirs) for key, frame in second.axis_maps.items()})
-        found = scheduled(sizes, nodes, frames, definitions)
+        as_before = all(a == b for a, b in ours.items()) and sizes == first.sizes
+        found = scheduled(sizes, nodes, frames, definitions, start if as_before else None)
         if isinstance(found, Group):
             break
     if isinstance(found, Group) and costs_much_per_row(found, tuning):

@@ -11,12 +11,21 @@ from jitgrad.core.op import Kind
 
 
 def scheduled(
-    sizes: tuple[int, ...], nodes: tuple[TraceNode, ...], axis_maps: Mapping[int, AxisMap], definitions: Definitions
+    sizes: tuple[int, ...],
+    nodes: tuple[TraceNode, ...],
+    axis_maps: Mapping[int, AxisMap],
+    definitions: Definitions,
+    start: Group | None = None,
 ) -> Group | str:
-    """The group of ``nodes`` over axes of lengths ``sizes``, or why no loop nest can run it."""
+    """The group of ``nodes`` over axes of lengths ``sizes``, or why no loop nest can run it.
+
+    ``start`` is the group of the first of them over the same axes, if there is one: their places stay what they are.
+    """
     computed, external = accesses(nodes, axis_maps, definitions)
     draft = Group(sizes, nodes, axis_maps, SweepOrder(), computed, external)
-    found = _Scheduler(draft, definitions).run()
+    found = None if start is None else _Scheduler(draft, definitions).run(start)
+    if not isinstance(found, SweepOrder):  # from the start, for the first reason
+        found = _Scheduler(draft, definitions).run()
     return found if isinstance(found, str) else Group(sizes, nodes, axis_maps, found, computed, external)
 
 
@@ -41,9 +50,11 @@ class _Scheduler:
         self.epilogue_values: dict[int, frozenset[int]] = {}  # values known only at the end, with their axes
         self.definitions = definitions
 
-    def run(self) -> SweepOrder | str:
+    def run(self, start: Group | None = None) -> SweepOrder | str:
         computed, everywhere = self.group.computed, identity(self.rank)
-        for node in self.group.nodes:
+        if start is not None:
+            self.go_on_from(start)
+        for node in self.group.nodes if start is None else self.group.nodes[len(start.nodes) :]:
             frame, late = self.group.axis_maps[id(node)], False
             for root, dims in self.definitions.reads(node):
                 if (axes := computed.get(id(root))) is not None:
@@ -70,6 +81,13 @@ class _Scheduler:
         return SweepOrder(
             split, frozenset(self.epilogue), frozenset(self.merged), frozenset(self.rows), frozenset(self.epilogue_values)
         )
+
+    def go_on_from(self, start: Group) -> None:
+        """Give the nodes of ``start``, which come first, the places that they have there."""
+        order = start.schedule
+        self.splits = self.splits if order.split is None else {order.split}
+        self.epilogue, self.merged, self.rows = set(order.epilogue), set(order.merged), set(order.rows)
+        self.epilogue_values = {key: frozenset(start.computed[key]) - {NONE} for key in order.epilogue_values}
 
     def pin(self, split: int) -> bool:
         self.splits &= {split}
