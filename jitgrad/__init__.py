@@ -70,6 +70,7 @@ from jitgrad.ops.creation import (
     linspace as linspace, ones as ones, ones_like as ones_like, tensor as tensor,
     zeros as zeros, zeros_like as zeros_like,
 )
+from jitgrad.ops.diagonals import diagonal as diagonal
 from jitgrad.ops.einsum import einsum as einsum
 from jitgrad.ops.entropy import logit as logit, xlogy as xlogy
 from jitgrad.ops.gamma import digamma as digamma, gammaln as _gammaln, polygamma as polygamma
@@ -78,7 +79,7 @@ from jitgrad.ops.indexing import (
     take_along_axis as take_along_axis,
 )
 from jitgrad.ops.joining import (
-    concat as concat, diagonal as diagonal, pad as pad, repeat as repeat, roll as roll, split as split,
+    concat as concat, pad as pad, repeat as repeat, roll as roll, split as split,
     stack as stack, tile as tile, unstack as unstack,
 )
 from jitgrad.ops.linalg import (

@@ -14,8 +14,8 @@ from jitgrad.distributions.distribution import Distribution
 from jitgrad.ops.arithmetic import square, subtract
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.decompositions import CHOLESKY, symmetrised
+from jitgrad.ops.diagonals import diagonal
 from jitgrad.ops.inverses import INVERSE
-from jitgrad.ops.joining import diagonal
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.movement import broadcast_to, expand_dims, matrix_transpose, reshape, squeeze
 from jitgrad.ops.operand import Operand, apply

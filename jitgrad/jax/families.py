@@ -13,8 +13,8 @@ from jitgrad.numpy.linalg import qr
 from jitgrad.ops.arithmetic import abs, add, astype, divide, multiply, negative, sign, sqrt, subtract
 from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import asarray
+from jitgrad.ops.diagonals import diagonal
 from jitgrad.ops.draws import BINOMIAL, POISSON
-from jitgrad.ops.joining import diagonal
 from jitgrad.ops.movement import broadcast_to, expand_dims
 from jitgrad.ops.reduce import sum as sum_
 from jitgrad.ops.rounding import ceil

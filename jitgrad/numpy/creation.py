@@ -15,7 +15,8 @@ from jitgrad.ops import creation, grids, triangles
 from jitgrad.ops.arithmetic import add, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import iota
-from jitgrad.ops.joining import diagonal, stack
+from jitgrad.ops.diagonals import diagonal
+from jitgrad.ops.joining import stack
 from jitgrad.ops.movement import expand_dims, flatten, moveaxis, reshape
 from jitgrad.ops.placement import beside_operands, placing
 from jitgrad.ops.rounding import floor

@@ -16,8 +16,8 @@ from jitgrad.ops import lu as elimination
 from jitgrad.ops.arithmetic import add, astype, multiply, subtract
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import eye, zeros
+from jitgrad.ops.diagonals import diagonal
 from jitgrad.ops.indexing import take_along_axis
-from jitgrad.ops.joining import diagonal
 from jitgrad.ops.linalg import adjoint_of, matmul
 from jitgrad.ops.movement import broadcast_to, cut, expand_dims
 from jitgrad.ops.placement import beside

@@ -8,8 +8,8 @@ from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import in_dtype, refuse, tensor_of, tensors_of
 from jitgrad.numpy.shapes import ravel
+from jitgrad.ops import diagonals, linalg, reduce
 from jitgrad.ops import einsum as einsum_
-from jitgrad.ops import joining, linalg, reduce
 from jitgrad.ops.arithmetic import conjugated, multiply, subtract
 from jitgrad.ops.joining import stack
 from jitgrad.ops.keywords import takes_dim
@@ -112,10 +112,10 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Tensor:
     """The sum of a diagonal."""
     refuse("trace", out=out)
-    return reduce.sum(joining.diagonal(tensor_of(a), offset, axis1, axis2), -1, dtype=dtype)
+    return reduce.sum(diagonals.diagonal(tensor_of(a), offset, axis1, axis2), -1, dtype=dtype)
 
 
 @takes_dim(dim1="axis1", dim2="axis2")
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """A diagonal over two axes, as the last axis."""
-    return joining.diagonal(tensor_of(a), offset, axis1, axis2)
+    return diagonals.diagonal(tensor_of(a), offset, axis1, axis2)

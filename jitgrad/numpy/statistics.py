@@ -13,7 +13,6 @@ from jitgrad.core.aval import normalize_axes, normalize_axis, real_dtype_of
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.monoid import sum_dtype
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.compositions import composed
 from jitgrad.numpy.arguments import FLOAT64, INT64, floating, in_dtype, refuse, tensor_of
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import arithmetic, reduce
@@ -22,8 +21,9 @@ from jitgrad.ops.comparison import equal, isnan, logical_not, not_equal, where
 from jitgrad.ops.complex_parts import is_complex, squared_size
 from jitgrad.ops.joining import concat
 from jitgrad.ops.linalg import matmul
-from jitgrad.ops.movement import broadcast_to, cut, expand_dims, reshape
+from jitgrad.ops.movement import broadcast_to, expand_dims, reshape
 from jitgrad.ops.placement import beside_operands
+from jitgrad.ops.running_products import cumulative_prod
 
 _where = where
 
@@ -141,23 +141,11 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Tensor:
-    """The running product along ``axis`` (None: flattened), whose gradient is exact at zeros.
-
-    By doubling (W. D. Hillis, G. L. Steele, "Data parallel algorithms", 1986), in log2 n steps.
-    """
+    """The running product along ``axis`` (None: flattened), whose gradient is exact at zeros."""
     refuse("cumprod", out=out)
     given = ravel(a) if axis is None else tensor_of(a)
     k = normalize_axis("cumprod", 0 if axis is None else axis, given.ndim)
-    return _running_product(in_dtype(given, dtype or sum_dtype(given.dtype)), k)
-
-
-@composed
-def _running_product(values: Tensor, k: int) -> Tensor:
-    step, n = 1, values.shape[k]
-    while step < n:
-        later = multiply(cut(values, k, step, n), cut(values, k, 0, n - step))
-        values, step = concat([cut(values, k, 0, step), later], k), 2 * step
-    return values
+    return cumulative_prod(in_dtype(given, dtype or sum_dtype(given.dtype)), k)
 
 
 @beside_operands

@@ -13,7 +13,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.creation import asarray
-from jitgrad.ops.joining import diagonal
+from jitgrad.ops.diagonals import diagonal
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.movement import permute_dims, reshape, squeeze
 from jitgrad.ops.reduce import sum as sum_

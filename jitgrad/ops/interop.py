@@ -16,6 +16,7 @@ from jitgrad.ops import (
     comparison,
     complex_parts,
     creation,
+    diagonals,
     einsum,
     grids,
     indexing,
@@ -119,7 +120,8 @@ def _function_table() -> dict[Any, Callable[..., Any]]:
     same: dict[Any, str] = {
         reduce: "sum prod mean max min all any argmax argmin cumulative_sum",
         movement: "reshape transpose swapaxes moveaxis expand_dims squeeze broadcast_to flip matrix_transpose",
-        joining: "stack split unstack roll repeat tile pad diagonal",
+        diagonals: "diagonal",
+        joining: "stack split unstack roll repeat tile pad",
         indexing: "take take_along_axis",
         sorting: "sort argsort searchsorted unique",
         comparison: "nonzero",

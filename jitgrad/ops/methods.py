@@ -19,6 +19,7 @@ from jitgrad.ops import (
     complex_numbers,
     complex_parts,
     creation,
+    diagonals,
     entropy,
     gamma,
     grids,
@@ -278,7 +279,8 @@ METHOD_NAMES: Mapping[Any, str] = {
     reduce: "sum prod mean max min var std logsumexp all any argmax argmin cumulative_sum softmax log_softmax",
     movement: "reshape permute_dims transpose matrix_transpose swapaxes moveaxis expand_dims broadcast_to flip "
     "flatten",
-    joining: "split unstack roll tile pad diagonal",
+    diagonals: "diagonal",
+    joining: "split unstack roll tile pad",
     indexing: "take take_along_axis gather scatter_add index_add",
     comparison: "nonzero",
     sorting: "sort argsort topk unique searchsorted",

@@ -253,6 +253,7 @@ def expand_dims(x: Operand, axis: int | Sequence[int] = 0) -> Tensor:
     return apply(EXPAND_DIMS, x, axis=axes)
 
 
+@single_op
 def squeeze_where_possible(x: Operand, axis: AxisArgument) -> Tensor:
     """torch's squeeze: an axis that is longer than 1 stays; None: all axes of length 1 go."""
     shape = aval_of(SQUEEZE, x).shape

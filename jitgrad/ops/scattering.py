@@ -14,9 +14,9 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, astype, clip, divide, maximum, multiply, subtract
 from jitgrad.ops.comparison import equal, greater, where
 from jitgrad.ops.creation import asarray, full, zeros
+from jitgrad.ops.diagonals import diagonal
 from jitgrad.ops.indexing import as_constant, gather, scatter_add, take
 from jitgrad.ops.inplace import with_added, with_item
-from jitgrad.ops.joining import diagonal
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import broadcast_to, flatten, moveaxis, reshape
 from jitgrad.ops.operand import Operand, apply

@@ -9,7 +9,16 @@ from typing import Any
 from jitgrad.core.aval import normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import complex_numbers, joining, movement, scattering, torch_names, torch_selections, windows
+from jitgrad.ops import (
+    complex_numbers,
+    diagonals,
+    joining,
+    movement,
+    scattering,
+    torch_names,
+    torch_selections,
+    windows,
+)
 from jitgrad.ops.creation import asarray, clone, detached
 from jitgrad.ops.joining import chunked
 from jitgrad.ops.keywords import takes_dim
@@ -57,7 +66,7 @@ def detach_copy(x: Operand) -> Tensor:
 
 
 as_strided_copy: Callable[..., Tensor] = _copying(scattering.as_strided)
-diagonal_copy: Callable[..., Tensor] = _copying(takes_dim(dim1="axis1", dim2="axis2")(joining.diagonal))
+diagonal_copy: Callable[..., Tensor] = _copying(takes_dim(dim1="axis1", dim2="axis2")(diagonals.diagonal))
 expand_copy: Callable[..., Tensor] = _copying(torch_names.expand)
 narrow_copy: Callable[..., Tensor] = _copying(torch_names.narrow)
 permute_copy: Callable[..., Tensor] = _copying(torch_names.permute)

@@ -22,7 +22,10 @@ _other_interpreter = current_interpreter.other
 
 
 def lists_views(function: Callable[_P, tuple[Tensor, ...]]) -> Callable[_P, tuple[Tensor, ...]]:
-    """``function``, which applies view ops to its first argument, and looks at no data and at no state."""
+    """``function``, which applies view ops to its first argument, and looks at no data and at no state.
+
+    One that reshapes its argument gets arrays in order alone, of which that is a view.
+    """
     known: dict[Any, tuple[IndexView, ...] | None] = {}
 
     @wraps(function)
@@ -85,8 +88,10 @@ def _prepared(
 
 
 def _view(x: Tensor, steps: Sequence[ViewCall]) -> IndexView | None:
-    """The view of ``x`` that ``steps`` make: a slice, or one without some axes of one element."""
+    """The view of ``x`` that ``steps`` make: a slice, also one without some axes of one element, or of another shape."""
     names = [op.name for op, _ in steps]
+    if names == ["reshape", "slice"]:
+        return view_by(x, tuple(steps), None)
     if names not in (["slice"], ["slice", "squeeze"]):
         return None
     index: list[Any] = [*as_slices(steps[0][1]["index"])]

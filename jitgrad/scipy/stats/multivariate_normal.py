@@ -13,7 +13,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.linalg import cholesky, solve
 from jitgrad.ops.arithmetic import add, multiply, square, subtract
 from jitgrad.ops.creation import eye
-from jitgrad.ops.joining import diagonal
+from jitgrad.ops.diagonals import diagonal
 from jitgrad.ops.movement import SUM, matrix_transpose, reshape
 from jitgrad.ops.operand import Operand, is_number
 from jitgrad.ops.reduce import sum
