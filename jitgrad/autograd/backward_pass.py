@@ -21,7 +21,7 @@ from jitgrad.autograd.program_results import edges_op_by_op, results_to_open
 from jitgrad.autograd.reachable import reachable_nodes
 from jitgrad.autograd.rules import gradients_by_rule
 from jitgrad.core.context import adjoint_observer, anomaly_detection, current_interpreter, grad_enabled
-from jitgrad.core.observed_frames import go_on, pause
+from jitgrad.core.observed_frames import go_on, is_own, pause
 from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin, at_origin
 from jitgrad.core.tape_node import Edge, Node, edge_of, next_sequence
@@ -102,23 +102,27 @@ class BackwardPass:
 
     def run_nodes(self, sent: Iterable[Sent]) -> None:
         self.send_all(sent)
-        while self.heap:
-            _, node = heapq.heappop(self.heap)
-            if self.tracing or self.observer is not None:
-                self.run_traced(node)
-            else:
-                self.send_all(self.step(node, self.pending.pop(id(node))))
-
-    def run_traced(self, node: Node) -> None:
-        """`step` of ``node``, whose line names the op that a backward op differentiates."""
-        self.origin = node.origin.of_gradient()
-        no_callbacks = self.observer is None and node.hooks is None and node.retained is None
-        paused = pause(node.op) if no_callbacks else None
+        paused: Any = None
         try:
-            with at_origin(self.origin):
-                self.send_all(self.step(node, self.pending.pop(id(node))))
+            while self.heap:
+                _, node = heapq.heappop(self.heap)
+                if self.tracing and self.calls_user(node):
+                    go_on(paused)
+                    paused = None
+                elif self.tracing and paused is None:
+                    paused = pause()
+                if self.tracing or self.observer is not None:
+                    self.origin = node.origin.of_gradient()
+                    with at_origin(self.origin):  # names the op that a backward op differentiates
+                        self.send_all(self.step(node, self.pending.pop(id(node))))
+                else:
+                    self.send_all(self.step(node, self.pending.pop(id(node))))
         finally:
             go_on(paused)
+
+    def calls_user(self, node: Node) -> bool:
+        """Whether `step` of ``node`` may call functions of the user."""
+        return self.observer is not None or node.hooks is not None or node.retained is not None or not is_own(node.op)
 
     def run_nodes_on_arrays(self, sent: Iterable[Sent]) -> None:
         """`run_nodes`, by rules where there are any. NumPy's warnings are off but while other code runs."""

@@ -10,7 +10,7 @@ import numpy as np
 from jitgrad.core.aval import Aval, aval_of_scalar
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import OperandError, class_name
-from jitgrad.core.observed_frames import go_on, pause
+from jitgrad.core.observed_frames import go_on, is_own, pause
 from jitgrad.core.op import OpDef
 from jitgrad.core.plan import MAX_PLANS, OpPlan
 from jitgrad.core.tape_node import record, record_planned
@@ -49,7 +49,7 @@ def apply_op(op: OpDef, *operands: Any, **attrs: Any) -> Any:
         planned = _apply_planned(op, operands, attrs)
         if planned is not None:
             return planned
-    paused = pause(op)
+    paused = pause() if is_own(op) else None
     try:
         result = current_interpreter.get().apply(op, operands, attrs)
         record(op, operands, attrs, result)

@@ -24,13 +24,18 @@ def may_not_pause(tracer: Any) -> None:
     _observers.discard(tracer)
 
 
-def pause(op: OpDef) -> Any:
-    """Stop the observer of this thread, if there is one and ``op`` calls no functions of the user; `go_on` takes the result.
+def is_own(op: OpDef) -> bool:
+    """Whether ``op`` is one of jitgrad's own, whose functions call none of the user."""
+    return REGISTRY.get(op.name) is op
+
+
+def pause() -> Any:
+    """Stop the observer of this thread, if there is one that may be; `go_on` takes the result.
 
     Python calls an observer for every frame that begins: 60 times for each op that is traced, two thirds of the time.
     """
     tracer = sys.gettrace()
-    if tracer is None or tracer not in _observers or REGISTRY.get(op.name) is not op:
+    if tracer is None or tracer not in _observers:
         return None
     sys.settrace(None)
     return tracer

@@ -47,7 +47,7 @@ def basic_view(x: Tensor, index: Any, steps_of: Callable[[Shape, Any], tuple[Vie
     data = x._data
     if type(data) is not _ndarray or _other_interpreter() is not None:
         return None
-    entries = _entries(index)
+    entries = plain_entries(index)
     if entries is None:
         return None
     aval = x._aval or x.aval
@@ -82,7 +82,7 @@ def recorded_view(x: Tensor, view: IndexView) -> Tensor | None:
     return part
 
 
-def _entries(index: Any) -> Any:
+def plain_entries(index: Any) -> Any:
     """The entries of an index as a key; None if there are arrays, tensors and what is no index among them."""
     kind = type(index)
     if kind is int:
@@ -102,11 +102,11 @@ _OTHER = object()
 
 
 def _slice_entry(entry: Any) -> Any:
-    found = _entries(entry) if type(entry) is slice else None
+    found = plain_entries(entry) if type(entry) is slice else None
     return _OTHER if found is None else found
 
 
-def _index(entries: Any) -> tuple[Any, ...]:
+def index_of(entries: Any) -> tuple[Any, ...]:
     """The index that has these entries."""
     if type(entries) is not tuple:
         return (entries,)
@@ -118,7 +118,7 @@ def _index(entries: Any) -> tuple[Any, ...]:
 
 def _prepared(x: Tensor, entries: Any, steps_of: Callable[[Shape, Any], tuple[ViewCall, ...]]) -> IndexView | None:
     """The view of ``x`` at ``entries``, remembered; None if an op has no plan."""
-    index = _index(entries)
+    index = index_of(entries)
     view = view_by(x, steps_of(x.shape, index), None if None in index else index)
     if view is not None:
         if len(_views) >= _MAX_VIEWS:

@@ -6,6 +6,7 @@ import builtins
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from jitgrad.core.aval import Shape
 from jitgrad.core.errors import IndexingError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.array_keys import taken_at
-from jitgrad.ops.basic_index import ViewCall, basic_view
+from jitgrad.ops.basic_index import ViewCall, basic_view, index_of, plain_entries
 from jitgrad.ops.indexing import INDEX_GET, TAKE, as_constant
 from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE, SliceIndex
 from jitgrad.ops.operand import apply, contents_of
@@ -205,6 +206,11 @@ def _basic_steps(shape: Shape, index: Any) -> tuple[ViewCall, ...]:
     return _view_steps(shape, parse(shape, index))
 
 
+@lru_cache(maxsize=4096)
+def _known_steps(shape: Shape, entries: Any) -> tuple[ViewCall, ...]:
+    return _basic_steps(shape, index_of(entries))
+
+
 def _rows(index: Any) -> Any:
     """An index that is one array of integers, or a list of ints, as TAKE takes it; None for any other."""
     if type(index) is Tensor:
@@ -220,6 +226,10 @@ def get_item(x: Tensor, index: Any) -> Tensor:
         POSITIONAL_AXES.check(x, f"[{index}]")
     if (view := basic_view(x, index, _basic_steps)) is not None:
         return view
+    if (entries := plain_entries(index)) is not None:  # in a trace
+        for op, attrs in _known_steps(x.shape, entries):
+            x = apply(op, x, **attrs)
+        return x
     if (taken := taken_at(x, index)) is not None:
         return taken
     if x.ndim and (rows := _rows(index)) is not None:
