@@ -95,5 +95,7 @@ def test_public_functions_have_docstrings():
 
 
 def test_the_version_is_that_of_the_citation() -> None:
-    citation = (Path(jg.__file__).parents[1] / "CITATION.cff").read_text()
-    assert f"\nversion: {jg.__version__}\n" in citation
+    citation = Path(jg.__file__).parents[1] / "CITATION.cff"
+    if not citation.exists():
+        pytest.skip("the package is not in its repository")
+    assert f"\nversion: {jg.__version__}\n" in citation.read_text()
