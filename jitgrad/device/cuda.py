@@ -61,9 +61,11 @@ def find_device(name: Any) -> CudaDevice | None:
     """
     if name is None or str(name) == "cpu":
         return None
-    if str(name) in NAMES:
+    if (f"cuda:{name}" if type(name) is int else str(name)) in NAMES:
         return cuda_device()
-    raise ArgumentError(f"device {name!r}: expected 'cpu' or 'cuda' (one CUDA device is used, 'cuda:0')")
+    raise ArgumentError(
+        f"device {name!r}: expected 'cpu' or 'cuda' (one CUDA device is used, 'cuda:0'; CUDA_VISIBLE_DEVICES chooses which)"
+    )
 
 
 def is_available() -> bool:
@@ -111,7 +113,7 @@ def current_device() -> int:
 
 def set_device(device: Any) -> None:
     """Nothing, as one device is used. Raises ArgumentError for another, CudaError if there is none."""
-    find_device(f"cuda:{device}" if isinstance(device, int) else device)
+    find_device(device)
 
 
 def empty_cache() -> None:

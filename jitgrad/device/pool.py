@@ -169,6 +169,11 @@ class DevicePool:
             self._held -= released
         return released
 
+    def reset_peak(self) -> None:
+        """Count the most bytes held from now on."""
+        with self.lock:
+            self._peak = self._held
+
     def stats(self) -> MemoryStats:
         """Counts and bytes of this pool, and of the device."""
         with self.lock:

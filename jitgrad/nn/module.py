@@ -17,7 +17,7 @@ from jitgrad.nn.module_hooks import Hooked
 from jitgrad.ops.creation import asarray, detached
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.memory_formats import check_memory_format
-from jitgrad.ops.placement import replace_data
+from jitgrad.ops.placement import names_device, replace_data
 
 
 class _ParameterKind:
@@ -284,7 +284,7 @@ class Module(Hooked):
         """
         check_memory_format("Module.to", memory_format)
         for given in where:
-            if isinstance(given, str) and given.split(":")[0] in ("cpu", "cuda", "mps"):
+            if names_device(given):
                 device = given
             else:
                 dtype = given
@@ -309,9 +309,9 @@ class Module(Hooked):
         """``to(float16)``."""
         return self.to(np.float16)
 
-    def cuda(self: Self) -> Self:
-        """``to("cuda")``."""
-        return self.to("cuda")
+    def cuda(self: Self, device: Any = "cuda") -> Self:
+        """``to("cuda")``; torch's ``device`` can be 0 too."""
+        return self.to(device=device)
 
     def cpu(self: Self) -> Self:
         """``to("cpu")``."""

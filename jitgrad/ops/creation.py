@@ -28,7 +28,7 @@ from jitgrad.ops.memory_formats import check_memory_format
 from jitgrad.ops.movement import SUM, broadcast_to, expand_dims
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import move, placing
-from jitgrad.ops.python_data import array_from, holds_traced, in_order_of_machine
+from jitgrad.ops.python_data import array_from, holds_traced, in_order_of_machine, tensor_from
 from jitgrad.ops.rounding import floor
 
 
@@ -133,10 +133,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     elif current_interpreter.get().tracing and holds_traced(data):
         out = detached(_stacked(data, dtype))
     else:
-        array = array_from("tensor", data)
-        if dtype is not None:
-            array = np.asarray(data, check_supported("tensor", dtype))  # from the data: float32 first would round
-        out = current_interpreter.get().constant(np.array(array, copy=True))
+        out = tensor_from(data, dtype)
     return _finish(out if device is None else detached(move(out, device)), dtype, "tensor", requires_grad)
 
 

@@ -21,7 +21,7 @@ from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.indexing import INDEX_PUT, INDEX_PUT_ADD, PUT_SLICE, as_constant
 from jitgrad.ops.movement import SLICE, broadcast_to, expand_dims, reshape, shape_with_ones, slice, squeeze
 from jitgrad.ops.operand import Operand, apply, is_number
-from jitgrad.ops.placement import beside
+from jitgrad.ops.placement import beside, beside_indexed
 from jitgrad.ops.python_data import exact_array
 from jitgrad.ops.quick_writes import copied, filled, updated, written_at
 from jitgrad.ops.subscript import (
@@ -223,6 +223,7 @@ def refuse_imaginary(target: Tensor, value: Any) -> None:
             raise DtypeError(f"assignment of {dtype} to a part of {target.aval}: assign x.real, or make the tensor complex")
 
 
+@beside_indexed
 def _assign_item(target: Tensor, index: Any, value: Any) -> None:
     """The eager form on a device: a slice is written where it is."""
     if any(is_array(entry) or is_mask(entry) for entry in entries_of(index)):
@@ -270,6 +271,7 @@ def _write_item(target: Tensor, index: Any, value: Any) -> None:
     target._storage.bump()
 
 
+@beside_indexed
 def with_item(x: Tensor, index: Any, value: Any) -> Tensor:
     """A new tensor equal to ``x`` after ``x[index] = value``."""
     v = _value_as(value, x.dtype)
@@ -283,6 +285,7 @@ def with_item(x: Tensor, index: Any, value: Any) -> Tensor:
     return _with_indexed(x, s, v) if s.indices else _with_slice(x, s, v)
 
 
+@beside_indexed
 def with_added(x: Tensor, index: Any, value: Any) -> Tensor:
     """``x`` with ``value`` added at ``index``; where integer arrays name an element several times, all are added."""
     if not any(is_array(entry) and not is_mask(entry) for entry in entries_of(index)):
@@ -290,6 +293,7 @@ def with_added(x: Tensor, index: Any, value: Any) -> Tensor:
     return _with_indexed(x, parse(x.shape, index), _value_as(value, x.dtype), INDEX_PUT_ADD)
 
 
+@beside_indexed
 def with_changed(x: Tensor, index: Any, op: Callable[[Any, Any], Tensor], value: Any) -> Tensor:
     """``x`` after ``x[index] = op(x[index], value)``, for an index without arrays of integers."""
     entries, v = entries_of(index), _value_as(value, x.dtype)

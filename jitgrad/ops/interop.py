@@ -32,6 +32,7 @@ from jitgrad.ops import (
 )
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.operand import dtype_of, is_integral
+from jitgrad.ops.placement import beside_operands
 from jitgrad.ops.tables import ELEMENTWISE
 
 
@@ -166,7 +167,7 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...
     if op_function is None:
         name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
         raise OperandError(f"{name} has no op for tensors. Call it on t.detach().numpy(), or use functions of jitgrad")
-    return op_function(*args, **keywords)
+    return beside_operands(op_function)(*args, **keywords)
 
 
 def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:

@@ -49,7 +49,7 @@ from jitgrad.ops.linalg import MATMUL, matmul
 from jitgrad.ops.matrix_exponential import matrix_exp
 from jitgrad.ops.memory_formats import check_memory_format
 from jitgrad.ops.operators import Binary, forward, is_operand, reflected
-from jitgrad.ops.placement import move
+from jitgrad.ops.placement import move, names_device
 from jitgrad.ops.positional_axes import POSITIONAL_AXES
 from jitgrad.ops.subscript import get_item
 from jitgrad.ops.tables import ELEMENTWISE
@@ -235,7 +235,7 @@ def _to(
             continue
         if isinstance(given, Tensor):
             dtype, device = given.dtype, given.device
-        elif isinstance(given, str) and given.split(":")[0] in ("cpu", "cuda", "mps"):
+        elif names_device(given):
             device = given
         else:
             dtype = given
@@ -304,7 +304,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "flat": property(FlatView, fill_flat, doc="The elements in C order, to read, write and iterate over."),
     "to": _to,
     "cpu": lambda self: move(self, "cpu"),
-    "cuda": lambda self: move(self, "cuda"),
+    "cuda": lambda self, device="cuda": move(self, device),
     "zero_grad": _zero_grad,
     "copy": clone,
     "cumsum": reduce.cumulative_sum,

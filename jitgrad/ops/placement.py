@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.device.cuda import find_device
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")  # behind a tensor and an index
 R = TypeVar("R")
 
 
@@ -63,6 +64,11 @@ def move(x: Tensor, device: Any) -> Tensor:
 def _name_of(device: Any) -> str:
     place = find_device(device)
     return "cpu" if place is None else place.name
+
+
+def names_device(given: Any) -> bool:
+    """Whether ``given``, an argument of ``to``, is a device and no dtype: a name, or as in torch a number."""
+    return type(given) is int or (isinstance(given, str) and given.split(":")[0] in ("cpu", "cuda", "mps"))
 
 
 def _check_traced_place(name: str) -> None:
@@ -139,6 +145,23 @@ def _device_among(values: Iterable[Any]) -> Any:
         elif isinstance(x, (list, tuple)) and (found := _device_among(x)) is not None:
             return found
     return None
+
+
+def beside_indexed(function: Callable[Concatenate[Tensor, Any, Q], R]) -> Callable[Concatenate[Tensor, Any, Q], R]:
+    """``function(x, index, ...)``: of a tensor on a device, with the index there. As in torch, indices may be on the host, and
+    only they: so positions that the host draws select from a data set on the device."""
+
+    @wraps(function)
+    def placed(x: Tensor, index: Any, /, *args: Q.args, **kwargs: Q.kwargs) -> R:
+        data = x._data
+        if type(data) is not DeviceArray:
+            return function(x, index, *args, **kwargs)
+        entries = index if isinstance(index, tuple) else (index,)
+        there = tuple([move(e, data.device.name) if isinstance(e, Tensor) else e for e in entries])
+        with creating_on(data.device):
+            return function(x, there if isinstance(index, tuple) else there[0], *args, **kwargs)
+
+    return placed
 
 
 def replace_data(tensor: Tensor, dtype: Any, device: Any) -> None:

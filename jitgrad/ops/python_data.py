@@ -9,9 +9,11 @@ import numpy as np
 from jitgrad.core.aval import complex_dtype_of, is_number_of_trace
 from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.errors import OperandError, TracedValueError
+from jitgrad.core.device_array import to_host
+from jitgrad.core.errors import DeviceError, OperandError, TracedValueError
 from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.ops.placement import move
 
 
 def _holds_numpy(data: Any) -> bool:
@@ -42,6 +44,31 @@ def array_from(what: str, data: Any) -> np.ndarray[Any, Any]:
         default = get_default_dtype()
         array = array.astype(complex_dtype_of(default) if array.dtype.kind == "c" else default)
     return array
+
+
+def tensor_from(data: Any, dtype: Any) -> Tensor:
+    """A copy of a number or nested sequences. With tensors on a device among them, it is there too, as in a trace."""
+    try:
+        array = array_from("tensor", data)
+    except DeviceError:
+        devices: list[str] = []
+        here = _copied_to_host(data, devices)
+        return move(tensor_from(here, dtype), devices[0]).detach()
+    if dtype is not None:
+        array = np.asarray(data, check_supported("tensor", dtype))  # from the data: float32 first would round
+    made: Tensor = current_interpreter.get().constant(np.array(array, copy=True))
+    return made
+
+
+def _copied_to_host(data: Any, devices: list[str]) -> Any:
+    """``data`` with the contents of its tensors; ``devices`` gets those that some are on."""
+    if isinstance(data, (list, tuple)):
+        return [_copied_to_host(x, devices) for x in data]
+    if not isinstance(data, Tensor):
+        return data
+    if data.device != "cpu":
+        devices.append(data.device)
+    return to_host(data._data)
 
 
 def exact_array(what: str, data: Any) -> np.ndarray[Any, Any]:

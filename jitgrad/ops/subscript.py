@@ -19,6 +19,7 @@ from jitgrad.ops.basic_index import ViewCall, basic_view, index_of, plain_entrie
 from jitgrad.ops.indexing import INDEX_GET, TAKE, as_constant
 from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE, SliceIndex
 from jitgrad.ops.operand import apply, contents_of
+from jitgrad.ops.placement import beside_indexed
 from jitgrad.ops.positional_axes import POSITIONAL_AXES
 from jitgrad.ops.positions import true_positions
 
@@ -232,6 +233,12 @@ def get_item(x: Tensor, index: Any) -> Tensor:
         return x
     if (taken := taken_at(x, index)) is not None:
         return taken
+    return _item(x, index)
+
+
+@beside_indexed
+def _item(x: Tensor, index: Any) -> Tensor:
+    """``x[index]`` by ops."""
     if x.ndim and (rows := _rows(index)) is not None:
         return apply(TAKE, x, rows, axis=0)
     s = parse(x.shape, index)

@@ -363,7 +363,7 @@ ONLY_IN_TORCH: Mapping[str, Any] = {
     "is_conj": lambda self: False,
     "is_neg": lambda self: False,
     "is_inference": lambda self: False,
-    "get_device": lambda self: -1 if self.device == "cpu" else self.device.index,
+    "get_device": lambda self: -1 if self.device == "cpu" else 0,
     "conj_physical": complex_parts.conj,
     "resolve_neg": lambda self: self,
     "new_zeros": _new(creation.zeros),

@@ -179,7 +179,7 @@ class Optimizer:
             grads = [p.grad for p in self.params]
             if not current_interpreter.get().tracing and self._recorded is not None and self._recorded.run(grads):
                 return loss
-            self._follow_parameters()
+            self.follow_parameters()
             self.advance()
             for group in self.param_groups:
                 common = self.prepare(group)
@@ -193,7 +193,7 @@ class Optimizer:
         options = group.options
         self.update(k, self.params[k], negative(g) if options.get("maximize") else g, options, *common)
 
-    def _follow_parameters(self) -> None:
+    def follow_parameters(self) -> None:
         """Move state to where the parameters are: they may have been moved since it was made.
 
         That is no part of a step, so a trace does not record it. What a schedule sets stays on the host, where its

@@ -39,6 +39,9 @@ class Stepped(Protocol):
     def state_lists(self) -> list[list[Tensor]]:
         """State with a tensor for each parameter."""
 
+    def follow_parameters(self) -> None:
+        """Move state to where the parameters are."""
+
     def advance(self) -> None:
         """What comes before all groups."""
 
@@ -170,6 +173,8 @@ class RecordedStep:
             left = self._run_updates(grads, common, origin)
         finally:
             numpy_errors.restore(silence)  # type: ignore[arg-type]
+        if left:
+            self._optimizer.follow_parameters()
         for group, k, g, shared in left:
             self._optimizer.update_one(group, k, g, [Tensor(x, aval) for x, aval in shared])
         return True
