@@ -98,6 +98,10 @@ class Tuning:
     # operand; with more rows, or shorter ones, the partial results do not matter.
     max_unrolled_rows: int = 16
     min_unrolled_columns: int = 4096
+    # At most so many rows of at least so many elements are reduced in parts: a block of a GPU runs one row, or one part. 0
+    # rows: none.
+    max_split_rows: int = 0
+    min_split_row: int = 1 << 15
     # A reduction is hoisted if at most this many cheap operations lead to it.
     max_hoisted_nodes: int = 12
     # Each distinct term of a mean's gradient is another sum in an earlier sweep.

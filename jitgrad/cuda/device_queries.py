@@ -23,7 +23,8 @@ class DeviceProperties(NamedTuple):
 def get_device_properties(device: Any = None) -> DeviceProperties:
     """Name, compute capability, bytes of memory and processors. Raises CudaError if there is no device."""
     driver = _checked(device)
-    return DeviceProperties(driver.name, *driver.capability, driver.memory_info().total, driver.attribute(_PROCESSOR_COUNT))
+    (major, minor), total = driver.capability, driver.memory_info().total
+    return DeviceProperties(driver.name, major, minor, total, driver.attribute(_PROCESSOR_COUNT))
 
 
 def get_device_name(device: Any = None) -> str:

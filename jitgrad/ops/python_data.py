@@ -53,7 +53,8 @@ def tensor_from(data: Any, dtype: Any) -> Tensor:
     except DeviceError:
         devices: list[str] = []
         here = _copied_to_host(data, devices)
-        return move(tensor_from(here, dtype), devices[0]).detach()
+        there: Tensor = move(tensor_from(here, dtype), devices[0]).detach()
+        return there
     if dtype is not None:
         array = np.asarray(data, check_supported("tensor", dtype))  # from the data: float32 first would round
     made: Tensor = current_interpreter.get().constant(np.array(array, copy=True))

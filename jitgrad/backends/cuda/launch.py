@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jitgrad.backends.cuda.epilogue import runs_in_one_block
+from jitgrad.backends.cuda.epilogue import MERGED_COLUMNS, runs_in_one_block
 from jitgrad.backends.cuda.schedule import BLOCK_THREADS, TILE, CudaSchedule, GridForm
-from jitgrad.compiler.lowering.kernel_ir import Kernel
+from jitgrad.compiler.lowering.kernel_ir import AccumulatorScope, Kernel
 
 
 class LaunchShape(NamedTuple):
@@ -38,7 +38,9 @@ def kernel_launch(kernel: Kernel, schedule: CudaSchedule) -> LaunchShape:
 def epilogue_launch(kernel: Kernel, schedule: CudaSchedule) -> LaunchShape:
     """How the epilogue of ``kernel`` is launched, after it."""
     assert kernel.epilogue is not None
-    blocks = 1 if runs_in_one_block(kernel.epilogue) else max(1, -(-schedule.columns // BLOCK_THREADS))
+    merged = any(s.where is AccumulatorScope.COLUMN for s in kernel.epilogue.merges)
+    columns = MERGED_COLUMNS if merged else BLOCK_THREADS  # of a block
+    blocks = 1 if runs_in_one_block(kernel.epilogue) else max(1, -(-schedule.columns // columns))
     return LaunchShape(blocks, BLOCK_THREADS, schedule.columns)
 
 

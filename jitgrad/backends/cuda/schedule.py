@@ -73,6 +73,7 @@ def cuda_tuning(capability: tuple[int, int]) -> Tuning:
         Tuning(),
         max_merged_blocks=4 * least,
         max_column_blocks=least,
+        max_split_rows=least // 4,
         vector_bytes=VECTOR_BYTES,
         max_transposed_operands=MAX_TILES // 2,
         min_row_lanes=WARP,
