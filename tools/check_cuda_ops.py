@@ -2,19 +2,24 @@
 
     python tools/check_cuda_ops.py            # on the emulated device
     python tools/check_cuda_ops.py --hardware # on the GPU
+    python tools/check_cuda_ops.py --seconds 100 # what there is time for, in an order that spreads over all
 
 Ops run eager and compiled, with gradients, in float32 and float64, and those that take complex numbers on these;
-programs compiled, and every eighth eager as well.
+programs compiled, and every eighth eager as well. The last line is the row of `tools/check_cuda_hardware.py`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
+import random
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +31,7 @@ import jitgrad as jg
 from jitgrad.backends.cuda_target.emulated_device import emulated_device
 from jitgrad.core.errors import RetraceWarning
 from jitgrad.testing.on_device import compare_on_device, compare_program_on_device, ops_to_check
+from tools.hardware_run import Row
 
 DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
 
@@ -48,12 +54,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hardware", action="store_true", help="use the GPU of this machine")
     parser.add_argument("--programs", type=int, default=300, help="random programs")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="start no check later")
     options = parser.parse_args()
     warnings.simplefilter("ignore", RetraceWarning)
     done = wrong = 0
     start = time.perf_counter()
+    every = list(checks(options.programs))
+    if options.seconds < math.inf:
+        random.Random(0).shuffle(every)  # so that what there is time for has some of each
     with nullcontext() if options.hardware else emulated_device():
-        for name, check in checks(options.programs):
+        for name, check in every:
+            if time.perf_counter() - start > options.seconds:
+                break
             done += 1
             try:
                 check()
@@ -63,6 +75,9 @@ def main() -> int:
     ops, complex_ops = len(ops_to_check()), len(ops_to_check(np.complex64))
     print(f"{ops} ops in float32 and float64, {complex_ops} of them on complex numbers, {options.programs} random programs: "
           f"{wrong} of {done} checks fail; {time.perf_counter() - start:.0f} s")  # fmt: skip
+    left = f"; no time was left for {len(every) - done}" if done < len(every) else ""
+    row = Row("ops", f"{ops} ops, {options.programs} programs", f"{wrong} of {done} checks fail{left}", not wrong and done > 0)
+    print(json.dumps(asdict(row)), flush=True)
     return wrong
 
 

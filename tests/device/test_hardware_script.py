@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -94,10 +95,26 @@ def test_everything_is_written_where_the_variable_says(monkeypatch: pytest.Monke
     assert "cut" in (tmp_path / "new" / "one.txt").read_text()
 
 
+def test_tests_and_ops_end_in_time(tmp_path: Path) -> None:
+    """With what they have: a row says how much that is."""
+    body = "import time, pytest\n@pytest.mark.parametrize('k', range(40))\ndef test_slow(k): time.sleep(0.1); assert k != 7\n"
+    (tmp_path / "test_them.py").write_text(body)
+    command = [sys.executable, str(script.ROOT / "tools" / "bounded_tests.py")]
+    for seconds, expected in (("1", "no time was left for"), ("60", "39 passed, 1 failed: test_them.py::test_slow[7]")):
+        (row, *_) = script.run_part(script.Part("tests", [*command, seconds, "-q", str(tmp_path)], 60.0), 60.0)
+        assert expected in row.found
+    command = [sys.executable, str(script.ROOT / "tools" / "check_cuda_ops.py"), "--programs", "1", "--seconds", "3"]
+    (row,) = script.run_part(script.Part("ops", command, 60.0), 60.0)
+    assert row.ok
+    assert re.match(r"0 of \d+ checks fail; no time was left for \d+", row.found)
+
+
 def test_every_part_is_a_command_that_exists() -> None:
     names = [part.name for part in script.parts(emulated=False)]
 
     assert {"doctor", "tests", "ops", *script.MEASURED} <= set(names)
     assert {"sanitizer"} <= set(names) or {"memcheck", "racecheck"} <= set(names)
-    assert sum(part.seconds for part in script.parts(emulated=False)) < 900  # a run ends at its limit, the last parts first
+    *bounded, suite = script.parts(emulated=False)
+    assert sum(part.seconds for part in bounded) <= script.LIMIT  # so the last part alone takes what is left
+    assert (suite.name, suite.seconds) == ("suite", script.LIMIT)
     assert all(Path(part.command[0]).exists() for part in script.parts(emulated=False))
