@@ -163,7 +163,7 @@ class UsersCall:
         name, arguments = inner, dict[str, Any]()
         while frame is not None and _is_internal(frame.f_code.co_filename):
             code = frame.f_code
-            wrapper = "<locals>" in code.co_qualname
+            wrapper = "<locals>" in code.co_qualname or code.co_name in _PROTOCOLS
             if not wrapper and code.co_filename.startswith(_PACKAGE) and not code.co_name.startswith(("_", "<")):
                 layer = frame.f_locals.get("self") if code.co_name == "forward" else None
                 name = code.co_name if layer is None else type(layer).__name__
@@ -175,6 +175,7 @@ class UsersCall:
         return UsersCall(name if name == inner else f"{name} ({inner})", arguments)
 
 
+_PROTOCOLS = frozenset(("array_function", "array_ufunc"))  # the user called NumPy's function of the name that follows
 _DOORS = frozenset(("apply", "apply_op"))  # what calls an op by itself goes through
 
 

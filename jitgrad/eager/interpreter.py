@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ def _device_for(op: OpDef, operands: tuple[Any, ...], arrays: list[Any]) -> Devi
 def _in_two_places(call: UsersCall, on_device: Tensor, on_host: Tensor) -> DeviceError:
     """The error of ``call``, which came to an op of these two; it names the arguments, if these are others in two places."""
     labels = ["", ""]
-    given = [(name, x) for name, x in call.arguments.items() if isinstance(x, Tensor) and (x.ndim or x.device != "cpu")]
+    given = [(name, x) for name, x in _tensors_of(call) if x.ndim or x.device != "cpu"]
     places: dict[str, tuple[str, Tensor]] = {x.device: (name, x) for name, x in reversed(given)}
     name = on_device.device
     if places.keys() == {name, "cpu"} and (places[name][1] is not on_device or places["cpu"][1] is not on_host):
@@ -52,6 +52,15 @@ def _in_two_places(call: UsersCall, on_device: Tensor, on_host: Tensor) -> Devic
         f"{call.name}: a tensor {on_device.aval}{labels[0]} is on {name}, and another {on_host.aval}{labels[1]} is on the host. "
         f'Move one of them, with .to("{name}") or .cpu()'
     )
+
+
+def _tensors_of(call: UsersCall) -> Iterator[tuple[str, Tensor]]:
+    """The tensors among the arguments of ``call``, and in lists of them, with their names."""
+    for name, x in call.arguments.items():
+        if isinstance(x, Tensor):
+            yield name, x
+        elif isinstance(x, (list, tuple)):
+            yield from ((f"{name}[{k}]", part) for k, part in enumerate(x) if isinstance(part, Tensor))
 
 
 def _is_view(result: Any, array: Any) -> bool:

@@ -21,6 +21,7 @@ from jitgrad.ops.operand import contents_of
 from jitgrad.ops.placement import beside_operands
 
 
+@beside_operands
 def concatenate(
     arrays: Any, /, axis: int | None = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Tensor:
@@ -32,12 +33,14 @@ def concatenate(
 concat = concatenate
 
 
+@beside_operands
 def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Arrays of one shape along a new axis."""
     refuse("stack", out=out)
     return in_dtype(joining.stack(tensors_of(arrays), axis), dtype)
 
 
+@beside_operands
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Arrays on top of each other; vectors are rows."""
     return concatenate([atleast_2d(x) for x in tup], 0, dtype=dtype)
@@ -46,17 +49,20 @@ def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor
 row_stack = vstack
 
 
+@beside_operands
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Arrays beside each other: along the second axis, or the only one."""
     given = [atleast_1d(x) for x in tup]
     return concatenate(given, 0 if given and given[0].ndim == 1 else 1, dtype=dtype)
 
 
+@beside_operands
 def dstack(tup: Any) -> Tensor:
     """Arrays along the third axis."""
     return concatenate([atleast_3d(x) for x in tup], 2)
 
 
+@beside_operands
 def column_stack(tup: Any) -> Tensor:
     """Arrays beside each other; vectors are columns."""
     return concatenate([transpose(atleast_2d(x)) if x.ndim < 2 else x for x in tensors_of(tup)], 1)
@@ -91,6 +97,7 @@ def _blocks(arrays: Any, axis: int, ndim: int) -> Tensor:
     return reshape(leaf, (1,) * (ndim - leaf.ndim) + leaf.shape)
 
 
+@beside_operands
 @beside_operands
 def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
     """``values`` after ``arr`` along ``axis`` (None: both flattened)."""

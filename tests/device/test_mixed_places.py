@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+import jitgrad.numpy
 from jitgrad import nn, optim
 from jitgrad.core.errors import ArgumentError, DeviceError
 
@@ -19,15 +20,29 @@ MASK = X > 0.5
 ROWS = np.array([True, False, True])
 
 
-@pytest.mark.parametrize("join", [np.stack, np.concatenate, np.vstack, np.hstack, np.dstack, np.column_stack])
-@pytest.mark.parametrize("first", [True, False])
-def test_functions_of_numpy_join_tensors_and_arrays(join: Callable[[Any], Any], first: bool) -> None:
-    x = jg.tensor(X, device="cuda")
+@pytest.mark.parametrize("name", ["stack", "concatenate", "vstack", "hstack", "dstack", "column_stack"])
+@pytest.mark.parametrize("module", [np, jitgrad.numpy], ids=["numpy", "jitgrad.numpy"])
+def test_functions_of_numpy_join_tensors_and_arrays(name: str, module: Any) -> None:
+    x, join = jg.tensor(X, device="cuda"), getattr(module, name)
 
-    joined = join([x, X] if first else [X, x])
+    for given in ([x, X], [X, x]):
+        joined = join(given)
+        assert joined.device == "cuda"
+        np.testing.assert_array_equal(joined.cpu().numpy(), getattr(np, name)([X, X]))
 
-    assert joined.device == "cuda"
-    np.testing.assert_array_equal(joined.cpu().numpy(), join([X, X]))
+
+@pytest.mark.parametrize("join", [np.stack, jg.stack, jitgrad.numpy.dstack])
+def test_errors_name_the_tensors_in_a_list(join: Callable[[Any], Any]) -> None:
+    places = (r"f32\[3,4\] \(\w+\[1\]\) is on cuda", r"another f32\[3,4\] \(\w+\[0\]\) is on the host")
+    pattern = rf"^d?stack \(concat\): a tensor {', and '.join(places)}"
+    with pytest.raises(DeviceError, match=pattern):
+        join([jg.tensor(X), jg.tensor(X, device="cuda")])
+
+
+def test_errors_of_numpys_functions_have_its_names() -> None:
+    for call in (np.add, lambda a, b: np.where(a > 0, a, b)):
+        with pytest.raises(DeviceError, match=r"^(add|where): a tensor"):
+            call(jg.tensor(X, device="cuda"), jg.tensor(X))
 
 
 def test_functions_of_numpy_take_a_tensor_and_an_array() -> None:

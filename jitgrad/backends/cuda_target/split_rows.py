@@ -142,7 +142,7 @@ class _Splitter(Rewriter):
         producers: dict[Atom, TraceNode] = {out: node for node in self.source.nodes for out in node.outs}
         members: set[TraceNode] = set()
         for k, together in nodes_of.items():
-            apart = [node for v in values_of[k] if (node := producers.get(v)) is not None and node not in together]
+            apart = [made for v in values_of[k] if (made := producers.get(v)) is not None and made not in together]
             if any(map(self.cut.ends, together)) and all(map(_is_read_as_view, apart)):
                 members.update(together)
         return members
