@@ -17,17 +17,20 @@ from jitgrad.core.op import OpDef
 class DeviceName(str):
     """The name of a device, "cpu" or "cuda", with the attributes of torch's ``device``: ``type`` and ``index``.
 
+    A number alone is that of a CUDA device. One is used, so that "cuda:0" equals the "cuda" of its tensors.
+
     Raises:
         ArgumentError: there is no such kind of device.
     """
 
     __slots__ = ()
 
-    def __new__(cls, type: str, index: int | None = None) -> DeviceName:
-        name = type if index is None else f"{type}:{index}"
+    def __new__(cls, type: str | int, index: int | None = None) -> DeviceName:
+        kind = f"cuda:{type}" if isinstance(type, int) else type
+        name = kind if index is None else f"{kind}:{index}"
         if name.split(":")[0] not in ("cpu", "cuda"):
             raise ArgumentError(f"device {name!r}: expected 'cpu' or 'cuda'")
-        return str.__new__(cls, name)
+        return str.__new__(_FirstDevice, "cuda") if name == "cuda:0" else str.__new__(cls, name)
 
     @property
     def type(self) -> str:
@@ -39,6 +42,25 @@ class DeviceName(str):
         """The number after the colon, if there is one."""
         parts = self.split(":")
         return int(parts[1]) if len(parts) > 1 else None
+
+
+class _FirstDevice(DeviceName):
+    """The device that is used, by its number: it prints that, and equals the name without it."""
+
+    __slots__ = ()
+    index = 0
+
+    def __str__(self) -> str:
+        return "cuda:0"
+
+    def __repr__(self) -> str:
+        return "'cuda:0'"
+
+    def __format__(self, spec: str) -> str:
+        return format("cuda:0", spec)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DeviceName, ("cuda", 0)
 
 
 class Device(Protocol):

@@ -47,3 +47,19 @@ def test_lengths_are_those_of_each_call(cuda: Any) -> None:
         for a, b in zip(found, expected, strict=True):
             assert a.device == "cuda"
             np.testing.assert_allclose(a.cpu().numpy(), b.numpy(), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("error::jitgrad.core.errors.MismatchWarning")
+def test_numbers_of_the_device_do_not_decide_dtypes(cuda: Any) -> None:
+    """The first-call check ran the traced ops with ``x.sum().item()`` as a float64 array, and found a result of float64."""
+    def scaled(x: Any, i: Any) -> Any:
+        return x * x.sum().item(), x + x.max().item() * 2, jg.where(x > x.mean().item(), x, 0.0), i * i.sum().item()
+
+    f = jg.jit(scaled)
+    row, whole = np.arange(6, dtype=np.float32), np.arange(6, dtype=np.int32)
+
+    for scale in (1, 2):
+        found = f(jg.tensor(row * scale, device="cuda"), jg.tensor(whole * scale, device="cuda"))
+        for x, y in zip(found, f(jg.tensor(row * scale), jg.tensor(whole * scale)), strict=True):
+            assert x.dtype == y.dtype
+            np.testing.assert_allclose(x.cpu().numpy(), y.numpy(), rtol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -114,6 +115,10 @@ def test_devices_have_numbers() -> None:
 
     assert [x.to(0).device, x.cuda(0).device, jg.zeros(2, device=0).device] == ["cuda"] * 3
     assert (x.get_device(), x.to(0).get_device()) == (-1, 0)
+    for first in (jg.device("cuda:0"), jg.device(0), jg.device("cuda", 0), pickle.loads(pickle.dumps(jg.device(0)))):
+        assert (first.type, first.index, str(first), f"{first}") == ("cuda", 0, "cuda:0", "cuda:0")
+        assert x.to(first).device == first == jg.device("cuda")
+        assert jg.zeros(2, device=first).device == first
     assert nn.Linear(2, 2).cuda(0).weight.device == nn.Linear(2, 2).to(0).weight.device == "cuda"
     for wrong in (1, "cuda:1"):
         with pytest.raises(ArgumentError, match="one CUDA device is used, 'cuda:0'; CUDA_VISIBLE_DEVICES"):

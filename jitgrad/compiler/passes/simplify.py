@@ -44,7 +44,7 @@ class _Simplifier(Rewriter):
         simpler = rule(self, tuple(self.unbroadcast(op, ins, out)), attrs, out) if rule is not None else None
         if simpler is None or simpler.aval.shape != out.shape or simpler.aval.dtype != out.dtype:
             return None
-        return simpler if out.weak or not simpler.aval.weak else None  # else readers would compute in their own dtype
+        return simpler if out.weak == simpler.aval.weak else None  # else readers would compute in another dtype
 
     def uniform(self, op: OpDef, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval) -> Atom | None:
         """An elementwise op on repeated numbers alone is the repeated result."""
