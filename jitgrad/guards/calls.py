@@ -132,7 +132,7 @@ def _call_function(frame: ShadowFrame, function: FunctionType, args: Args) -> An
     if is_observed(filename):
         frame.expected, frame.arguments = function, args
         return UNKNOWN
-    library = str(function.__module__).partition(".")[0]
+    library = str(function.__globals__.get("__name__")).partition(".")[0]  # ``__module__`` may be that of a wrapped function
     if is_logged(function, args):
         frame.reads.prints[f"{function.__name__} ({frame.origin()})"] = None
     if library not in ("jitgrad", "numpy"):  # a part of the standard library whose reads do not matter

@@ -222,3 +222,28 @@ def test_changes_of_a_module_that_the_step_does_not_read(training, change):
     change(model)
 
     assert guard.check() is None
+
+
+settings: Any = {"scale": 2.0}
+mapped = jg.vmap(lambda x, settings: x * settings["scale"], in_dims=(0, None))
+checkpointed = jg.checkpoint(lambda x, settings: x * settings["scale"])
+
+
+@pytest.mark.parametrize("transformed", [mapped, checkpointed], ids=["vmap", "checkpoint"])
+def test_a_container_that_goes_to_a_transformed_function_is_read(transformed: Any, monkeypatch: pytest.MonkeyPatch):
+    f = jg.jit(lambda x: transformed(x, settings), backend="python")
+    assert f(jg.ones(2)).tolist() == [2.0, 2.0]
+
+    monkeypatch.setitem(settings, "scale", 3.0)
+
+    assert f(jg.ones(2)).tolist() == [3.0, 3.0]
+
+
+tensors: Any = {"used": jg.ones(2), "unused": jg.ones(3)}
+gradient = jg.grad(lambda tensors, x: (x * tensors["used"]).sum())
+
+
+def test_tensors_in_a_container_that_goes_to_a_transformed_function():
+    f = jg.jit(lambda x: gradient(tensors, x)["used"], backend="python")
+
+    assert f(jg.ones(2)).tolist() == [1.0, 1.0]
