@@ -45,9 +45,9 @@ def arriving(raw: Tensor, kind: MaskKind | None, named: dict[int, str]) -> Any:
     return masked_gradient(raw, condition, kind)
 
 
-def read_saved(place: str, name: str) -> list[str]:
-    """The lines that read a saved tensor, and check that its memory has not changed."""
-    return [f"{name}, memory, version = {place}", "if memory.version != version: node.unpack()"]
+def read_saved(place: str, name: str, changed: str = "node.unpack()") -> list[str]:
+    """The lines that read a saved tensor, and check that its memory has not changed; if it has, they do ``changed``."""
+    return [f"{name}, memory, version = {place}", f"if memory.version != version: {changed}"]
 
 
 class Returned:

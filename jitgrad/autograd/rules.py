@@ -126,6 +126,6 @@ def _written(
         else:
             line.text += read_saved(f"node.saved[{k}]", f"x{k}")
     if node.recipe.needs_out:
-        line.text += read_saved("node.saved_outs[0]", "out")
+        line.text += read_saved("node.saved_outs[0]", "out", "out = node.raw_result()")
     line.add_grouped(steps_for(recorder.steps, returned.tensors), returned.tensors)
     return line.function(rule_head(kind), returned.text(line))

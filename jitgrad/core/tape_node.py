@@ -10,7 +10,7 @@ from typing import Any
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.errors import AutogradError, GraphFreedError, InPlaceError
-from jitgrad.core.op import OpDef
+from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import CallPlace, Origin, origin_of, place_of_call, stack_text
 from jitgrad.core.plan import OpPlan, Recipe, recipe
 from jitgrad.core.storage import Storage
@@ -139,11 +139,28 @@ class Node:
             self._unpacked(s, aval, edge) if type(s) is tuple else s
             for s, aval, edge in zip(self.saved, self.avals, self.edges, strict=True)
         ]
+        if self.saved_outs and type(self.saved_outs[0]) is tuple and self._repeats():
+            memory, version = self.saved_outs[0][1:]
+            if memory.version != version:
+                return operands, self._result_again(operands)
         outs = tuple(
             self._unpacked(s, self.out_avals[k], (self, k)) if type(s) is tuple else s
             for k, s in enumerate(self.saved_outs)
         )
         return operands, outs if self.op.multiple else outs[0]
+
+    def raw_result(self) -> Any:
+        """The data of the only result, which has been changed. Raises what `unpack` does."""
+        return self.unpack()[1]._data
+
+    def _repeats(self) -> bool:
+        """Whether all operands are kept, so that a result that was changed can be computed again: of `max` and pooling."""
+        return self.op.kind in (Kind.ELEMENTWISE, Kind.REDUCE) and not any(isinstance(s, Aval) for s in self.saved)
+
+    def _result_again(self, operands: list[Any]) -> Tensor:
+        out: Tensor = current_interpreter.get().apply(self.op, tuple(operands), self.attrs)
+        out.grad_fn, out._out_index, out._requires_grad = self, 0, True
+        return out
 
     def _unpacked(self, kept: Saved, aval: Aval | None, edge: Edge) -> Tensor:
         """The saved tensor. Raises InPlaceError if its memory has changed since."""
@@ -179,7 +196,8 @@ class Node:
         """The error of `unpack`."""
         if self.edges is None:
             return self.freed()
-        for s, aval in zip((*self.saved, *self.saved_outs), (*self.avals, *self.out_avals), strict=True):
+        outs = () if self._repeats() else self.saved_outs
+        for s, aval in zip((*self.saved, *outs), (*self.avals, *self.out_avals), strict=False):
             if type(s) is tuple and s[1].version != s[2] and (failure := self.changed(s[1], aval)) is not None:
                 return failure
         return None

@@ -83,14 +83,14 @@ def assign(target: Tensor, new: Operand) -> Tensor:
 
 
 def _is_detached_leaf(target: Tensor) -> bool:
-    """Whether ``target`` was detached from a leaf that requires grad, as `weight.data` is: the leaf remains one."""
+    """Whether ``target`` was detached from a leaf, as `weight.data` and `buffer.data` are: the leaf keeps having no history."""
     lineage = target._view
     if lineage is None or any(op not in (None, STOP_GRADIENT) for op, _ in lineage.steps):
         return False
     if target._requires_grad and target.grad_fn is None:  # a leaf of its own; else it may have taken a history before
         return False
     base = lineage.root()
-    if base is None or not base._requires_grad or base.grad_fn is not None:
+    if base is None or base.grad_fn is not None:
         return False
     return not base._storage.others(base, target)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+import jitgrad.nn.functional as F
 from jitgrad.autograd import backward_pass, rules
 from jitgrad.core import dispatch
 from jitgrad.core.dispatch import apply_op
@@ -266,3 +267,37 @@ def test_masks_pass_nodes_with_rules() -> None:
         x = jg.tensor([-1.0, 0.0, 4.0], requires_grad=True)
         jg.where(x > 0, jg.sqrt(x) * 2.0, 0.0).sum().backward()
         assert x.grad is not None and x.grad.tolist() == [0.0, 0.0, 0.5]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jg.jit], ids=["eager", "compiled"])
+@pytest.mark.parametrize(
+    "largest", [lambda x: F.max_pool2d(x, 2), lambda x: x.amax(3), lambda x: x.max()], ids=["pool", "axis", "all"]
+)
+def test_the_largest_may_be_changed_in_place(largest: Any, wrap: Any):
+    """A ReLU in place after pooling: the result is computed again from what it was the largest of."""
+    values = np.random.default_rng(0).normal(size=(1, 2, 4, 4))
+
+    def gradient(change: Any) -> Any:
+        x = jg.tensor(values, requires_grad=True)
+
+        def step() -> Any:
+            (change(largest(x * 1.0)) ** 2).sum().backward()
+            return x.grad
+
+        for _ in range(2):
+            x.grad = None
+            found = wrap(step)()
+        return found.numpy()
+
+    np.testing.assert_allclose(gradient(lambda y: F.relu(y, inplace=True)), gradient(F.relu))
+
+
+def test_an_operand_that_was_changed_too_is_an_error():
+    x = jg.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1.0
+    out = y.max()
+    y.mul_(2.0)
+    out.mul_(2.0)
+
+    with pytest.raises(InPlaceError):
+        out.backward()

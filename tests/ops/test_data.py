@@ -194,3 +194,25 @@ def test_what_is_no_tensor_is_refused() -> None:
         w.data = [1.0, 2.0]
     with pytest.raises(DtypeError, match="requires grad"):
         w.data = jg.tensor([1, 2])
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jg.jit], ids=["eager", "compiled"])
+def test_the_data_of_a_buffer_takes_a_value_with_a_history(wrap: Any) -> None:
+    """A codebook that is set to encodings, as in programs for torch: the buffer itself gets no history."""
+    w, codes = jg.tensor([1.0, 2.0], requires_grad=True), jg.zeros(2)
+
+    def step(x: Any) -> Any:
+        encoded = w * x
+        codes.data.copy_(encoded)
+        codes.data.mul_(0.5)
+        loss = (encoded - codes).square().sum()
+        loss.backward()
+        return loss
+
+    step = wrap(step)
+    for _ in range(2):
+        w.grad = None
+        loss = step(jg.tensor([1.0, 3.0]))
+
+    assert (loss.item(), codes.tolist(), codes.requires_grad) == (9.25, [0.5, 3.0], False)
+    assert w.grad is not None and w.grad.tolist() == [1.0, 18.0]
