@@ -11,7 +11,7 @@ from jitgrad.core.aval import Aval, aval_of_scalar
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import OperandError, class_name
 from jitgrad.core.observed_frames import go_on, is_own, pause
-from jitgrad.core.op import OpDef
+from jitgrad.core.op import REGISTRY, OpDef
 from jitgrad.core.plan import MAX_PLANS, OpPlan
 from jitgrad.core.tape_node import record, record_planned
 from jitgrad.core.tensor import Tensor, check_supported
@@ -23,8 +23,20 @@ _new = object.__new__
 PlanMaker = Callable[[OpDef, tuple[Any, ...], Mapping[str, Any]], OpPlan | None]
 
 
+# The operands of an op as it is to take them; the same tuple if they stay as they are.
+Conversion = Callable[[OpDef, tuple[Any, ...], Mapping[str, Any]], tuple[Any, ...]]
+
+
 class _Registered:
     plan_maker: PlanMaker
+    conversion: Conversion | None = None
+
+
+def convert_operands_by(conversion: Conversion | None) -> None:
+    """Let ``conversion`` see the operands of each op before it runs; None: ops promote them by their own rules, NumPy's."""
+    _Registered.conversion = None if conversion is None else staticmethod(conversion)
+    for op in REGISTRY.values():
+        op.plans.clear()
 
 
 def make_plans_by(maker: PlanMaker) -> None:
@@ -49,6 +61,8 @@ def apply_op(op: OpDef, *operands: Any, **attrs: Any) -> Any:
         planned = _apply_planned(op, operands, attrs)
         if planned is not None:
             return planned
+    if _Registered.conversion is not None:
+        operands = _Registered.conversion(op, operands, attrs)
     paused = pause() if is_own(op) else None
     try:
         result = current_interpreter.get().apply(op, operands, attrs)
@@ -86,7 +100,11 @@ def _apply_planned(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any
 
 def plan_for(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> OpPlan | None:
     """A new plan, which is remembered; None if there is none."""
-    plan = _Registered.plan_maker(op, operands, attrs)
+    convert = _Registered.conversion
+    if convert is not None and convert(op, operands, attrs) is not operands:
+        plan = None
+    else:
+        plan = _Registered.plan_maker(op, operands, attrs)
     if len(op.plans) >= MAX_PLANS:
         op.plans.clear()
     if plan is not None:

@@ -152,7 +152,7 @@ class EjectedMismatchError(JitgradError, AssertionError):
     (docs/errors.md#ejectedmismatcherror)."""
 
 
-class CheckpointError(JitgradError, ValueError):
+class CheckpointError(JitgradError, ValueError, RuntimeError):
     """A state dict or a file of tensors does not fit the module (docs/errors.md#checkpointerror)."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -12,12 +12,16 @@ from types import ModuleType
 
 
 class ModuleAlias(MetaPathFinder, Loader):
-    """Finds ``alias.x.y`` as the module ``own.x.y``, the same object, for all ``x`` but those in ``others``."""
+    """Finds ``alias.x.y`` as the module ``own.x.y``, the same object, for all ``x`` but those in ``others``.
 
-    def __init__(self, alias: str, own: str, others: Sequence[str] = ()) -> None:
+    ``moved`` says of ``x.y`` in which module of ``own`` it is, where that has another name.
+    """
+
+    def __init__(self, alias: str, own: str, others: Sequence[str] = (), moved: Mapping[str, str] | None = None) -> None:
         self.prefix: str = f"{alias}."
         self.own: str = own
         self.others: frozenset[str] = frozenset(others)
+        self.moved: Mapping[str, str] = moved or {}
         self.specs: dict[str, ModuleSpec | None] = {}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -25,14 +29,14 @@ class ModuleAlias(MetaPathFinder, Loader):
         rest = name.removeprefix(self.prefix)
         if rest == name or rest.split(".")[0] in self.others:
             return None
-        own = f"{self.own}.{rest}"
+        own = self._own_name(name)
         if own not in sys.modules and find_spec(own) is None:
             return None
         return ModuleSpec(name, self)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """The module itself, which keeps the spec of its own name; None where an object stands in its place."""
-        module = import_module(f"{self.own}.{spec.name.removeprefix(self.prefix)}")
+        module = import_module(self._own_name(spec.name))
         if not isinstance(module, ModuleType):  # as `jitgrad.scipy.stats.norm`
             return None
         self.specs[spec.name] = module.__spec__
@@ -45,7 +49,11 @@ class ModuleAlias(MetaPathFinder, Loader):
         if name in self.specs:
             module.__spec__ = self.specs.pop(name)
         else:
-            sys.modules[name] = import_module(f"{self.own}.{name.removeprefix(self.prefix)}")
+            sys.modules[name] = import_module(self._own_name(name))
+
+    def _own_name(self, name: str) -> str:
+        rest = name.removeprefix(self.prefix)
+        return f"{self.own}.{self.moved.get(rest, rest)}"
 
     def install(self) -> None:
         """Let ``import`` ask here first: others would look into the folders of the packages, and load a second copy."""

@@ -9,6 +9,7 @@ from jitgrad.nn import functional
 from jitgrad.nn.module import Module, Parameter
 from jitgrad.ops import activations as act
 from jitgrad.ops.creation import full
+from jitgrad.ops.inplace import assign
 from jitgrad.ops.placement import placing
 from jitgrad.ops.random import Generator
 from jitgrad.ops.reduce import log_softmax, softmax
@@ -263,14 +264,16 @@ class GLU(Module):
 
 
 class Threshold(Module):
-    """``x`` where it is above ``threshold``, else ``value``."""
+    """``x`` where it is above ``threshold``, else ``value``; ``inplace`` changes ``x``."""
 
-    def __init__(self, threshold: float, value: float) -> None:
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         self.threshold: float = threshold
         self.value: float = value
+        self.inplace: bool = inplace
 
     def forward(self, x: Any) -> Tensor:
-        return functional.threshold(x, self.threshold, self.value)
+        out = functional.threshold(x, self.threshold, self.value)
+        return assign(x, out) if self.inplace else out
 
 
 class Hardshrink(Module):

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -22,12 +22,13 @@ _DESCRIPTION = "jitgrad"  # the entry of the file's header that describes what w
 _NEEDS_SAFETENSORS = "jg.save and jg.load need the package safetensors: pip install safetensors"
 
 
-def save(tensors: Any, path: str | os.PathLike[str]) -> None:
+def save(tensors: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
     """Write a mapping of names to tensors (a state_dict, or a Module's) to the file ``path``.
 
     Dicts and lists of such mappings, tensors, numbers and texts are written as well, with a text in the
     file that describes them: ``{"model": model.state_dict(), "epoch": 3}``.
-    The file appears complete or not at all: it is written beside ``path`` and renamed.
+    The file appears complete or not at all: it is written beside ``path`` and renamed. ``path`` may also be an open
+    binary file, such as io.BytesIO.
 
     Raises:
         CheckpointError: safetensors is not installed, or there is an object of another kind, or a
@@ -50,11 +51,19 @@ def save(tensors: Any, path: str | os.PathLike[str]) -> None:
         from safetensors.numpy import save as encode
     except ImportError:
         raise CheckpointError(_NEEDS_SAFETENSORS) from None
+    data = encode(arrays, None if text is None else {_DESCRIPTION: text})
+    if isinstance(path, str | os.PathLike):
+        _write_whole(data, path)
+    else:
+        path.write(data)
+
+
+def _write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
     require_folder("save", path)
     target = Path(path)
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        draft.write_bytes(encode(arrays, None if text is None else {_DESCRIPTION: text}))
+        draft.write_bytes(data)
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
@@ -65,9 +74,11 @@ def _is_named_tensor(item: tuple[Any, Any]) -> bool:
 
 
 def load(
-    path: str | os.PathLike[str], map_location: Any = None, *, device: Any = None, weights_only: bool = True
+    path: str | os.PathLike[str] | IO[bytes], map_location: Any = None, *, device: Any = None, weights_only: bool = True
 ) -> Any:
     """The tensors in the file ``path`` by name, for ``Module.load_state_dict``, or what else `save` was given.
+
+    ``path`` may also be an open binary file, such as io.BytesIO.
 
     A module takes them over to where its own tensors are, whatever ``device`` is.
 
@@ -88,12 +99,13 @@ def load(
     except ImportError:
         raise CheckpointError(_NEEDS_SAFETENSORS) from None
     device = _chosen_device(device, map_location)
-    data = Path(path).read_bytes()
+    data = Path(path).read_bytes() if isinstance(path, str | os.PathLike) else path.read()
     try:
         arrays = decode(data)
     except (SafetensorError, KeyError, ValueError) as error:
         saved_by = "; it is one of torch.save: write it with safetensors.torch.save_file" if data[:2] == b"PK" else ""
-        raise CheckpointError(f"load: {os.fspath(path)} is no complete safetensors file: {error}{saved_by}") from None
+        name = path if isinstance(path, str | os.PathLike) else shown(path)
+        raise CheckpointError(f"load: {name} is no complete safetensors file: {error}{saved_by}") from None
     tensors = {name: Tensor(np.array(array)) for name, array in arrays.items()}
     if device is not None:
         tensors = {name: move(tensor, device) for name, tensor in tensors.items()}

@@ -24,14 +24,20 @@ def _with_grad(parameters: Iterable[Tensor] | Tensor) -> list[tuple[Tensor, Tens
 
 
 def clip_grad_norm_(
-    parameters: Iterable[Tensor] | Tensor, max_norm: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False
+    parameters: Iterable[Tensor] | Tensor,
+    max_norm: Any,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """Scale all gradients by one factor so that their common norm is at most ``max_norm``. Returns
     the norm before.
 
     Each ``.grad`` is replaced, not changed in place, because another gradient may share its memory.
     ``error_if_nonfinite`` looks at the norm, which a @jit function cannot. ``norm_type`` may be
-    infinity. R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural
+    infinity. ``foreach`` chooses among torch's implementations and changes nothing.
+
+    R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural
     networks", ICML 2013.
     """
     if norm_type <= 0:
@@ -65,8 +71,8 @@ def _total_norm(grads: list[Tensor], norm_type: float) -> Tensor:
     return sqrt(total) if norm_type == 2 else transcendental.pow(total, 1.0 / norm_type)
 
 
-def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: Any) -> None:
-    """Cut every element of every gradient to [-clip_value, clip_value]."""
+def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: Any, foreach: bool | None = None) -> None:
+    """Cut every element of every gradient to [-clip_value, clip_value]. ``foreach`` changes nothing."""
     with no_grad():
         for p, g in _with_grad(parameters):
             p.grad = minimum(maximum(g, negative(clip_value)), clip_value)

@@ -155,8 +155,8 @@ class ParameterList(Module):
 class ParameterDict(Module):
     """Parameters by names, which are their names in the state."""
 
-    def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
-        self.update(values)
+    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
+        self.update(parameters or ())
 
     def update(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         """Take ``values`` in, by name; other tensors than parameters become such."""

@@ -12,10 +12,14 @@ from jitgrad.nn import functional
 from jitgrad.nn.init import normal_, normal_parameter, uniform_parameter
 from jitgrad.nn.module import Module, Parameter
 from jitgrad.nn.resetting import UniformStart
-from jitgrad.ops.creation import asarray
+from jitgrad.ops.arithmetic import add, divide, multiply
+from jitgrad.ops.comparison import greater, logical_and, where
+from jitgrad.ops.creation import asarray, zeros
 from jitgrad.ops.distances import cosine_similarity, pairwise_distance
+from jitgrad.ops.inplace import assign
 from jitgrad.ops.linalg import linear
 from jitgrad.ops.neural import embedding
+from jitgrad.ops.norms import norm
 from jitgrad.ops.placement import placing
 from jitgrad.ops.random import Generator
 
@@ -83,7 +87,11 @@ class Bilinear(UniformStart):
 class Embedding(Module):
     """The rows of ``weight`` [num_embeddings, embedding_dim] at integer indices.
 
-    Row ``padding_idx`` starts as zeros and gets no gradient.
+    Row ``padding_idx`` starts as zeros and gets no gradient. A row whose norm is above ``max_norm`` is shortened to it, in
+    place, when it is looked up. Gradients are dense, whatever ``sparse`` says.
+
+    Raises:
+        ArgumentError: ``scale_grad_by_freq`` is true.
     """
 
     weight: Tensor
@@ -94,14 +102,24 @@ class Embedding(Module):
         num_embeddings: int,
         embedding_dim: int,
         padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Any = None,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        if scale_grad_by_freq:
+            raise ArgumentError(f"{type(self).__name__}: scale_grad_by_freq=True is not supported")
         self.num_embeddings: int = num_embeddings
         self.embedding_dim: int = embedding_dim
         self.padding_idx: int | None = padding_idx
-        self.weight = normal_parameter((num_embeddings, embedding_dim), dtype)
-        self._clear_padding()
+        self.max_norm: float | None = max_norm
+        self.norm_type: float = norm_type
+        self.weight = normal_parameter((num_embeddings, embedding_dim), dtype) if _weight is None else Parameter(_weight)
+        if _weight is None:
+            self._clear_padding()
         if type(self).reset_parameters is not Embedding.reset_parameters:
             self.reset_parameters()
 
@@ -118,12 +136,26 @@ class Embedding(Module):
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
         """A layer with ``embeddings`` [num_embeddings, embedding_dim] as its weight, which is trained unless frozen."""
-        layer = cls(*asarray(embeddings).shape)
+        rows, columns = asarray(embeddings).shape
+        layer = cls(rows, columns)
         layer.padding_idx = padding_idx
         layer.register_parameter("weight", Parameter(embeddings, requires_grad=not freeze))
         return layer
 
+    def _shorten(self, x: Any) -> None:
+        """Bring the rows of ``weight`` that ``x`` looks up to norms of at most ``max_norm``."""
+        if self.max_norm is None:
+            return
+        with no_grad():
+            norms = norm(self.weight, self.norm_type, axis=1, keepdims=True)
+            looked_up = zeros((self.num_embeddings, 1), dtype=bool, device=self.weight.device)
+            looked_up[asarray(x)] = True
+            long = logical_and(looked_up, greater(norms, self.max_norm))
+            shorter = multiply(self.weight, divide(self.max_norm, add(norms, 1e-7)))  # torch's, against division by 0
+            assign(self.weight, where(long, shorter, self.weight))
+
     def forward(self, x: Any) -> Tensor:
+        self._shorten(x)
         return embedding(x, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
@@ -138,17 +170,25 @@ class EmbeddingBag(Embedding):
         self,
         num_embeddings: int,
         embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
         mode: str = "mean",
+        sparse: bool = False,
+        _weight: Any = None,
+        include_last_offset: bool = False,
         padding_idx: int | None = None,
         device: Any = None,
         dtype: Any = None,
-        include_last_offset: bool = False,
     ) -> None:
-        super().__init__(num_embeddings, embedding_dim, padding_idx, dtype=dtype)
+        super().__init__(
+            num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight, dtype=dtype
+        )
         self.mode: str = mode
         self.include_last_offset: bool = include_last_offset
 
     def forward(self, x: Any, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:
+        self._shorten(x)
         more: dict[str, Any] = {"per_sample_weights": per_sample_weights, "padding_idx": self.padding_idx}
         more["include_last_offset"] = self.include_last_offset
         return functional.embedding_bag(x, self.weight, offsets, mode=self.mode, **more)

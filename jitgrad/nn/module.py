@@ -56,6 +56,11 @@ class LoadResult(NamedTuple):
     missing_keys: list[str]
     unexpected_keys: list[str]
 
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"LoadResult(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
 
 class Module(Hooked):
     """Base class of layers and models: assign parameters and Modules, define ``forward``.
@@ -232,9 +237,16 @@ class Module(Hooked):
                 if tensor is not None:
                     yield f"{path}.{name}" if path else name, tensor
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Parameters and persistent buffers by dotted name, detached, not copied."""
-        return {name: detached(tensor) for name, tensor in self._state()}
+    def state_dict(
+        self, *, destination: dict[str, Tensor] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Tensor]:
+        """Parameters and persistent buffers by dotted name after ``prefix``, not copied; detached, unless ``keep_vars``.
+
+        They are added to ``destination``, where that is given.
+        """
+        state = {} if destination is None else destination
+        state.update({prefix + name: tensor if keep_vars else detached(tensor) for name, tensor in self._state()})
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> LoadResult:
         """Copy ``state`` into parameters and buffers in place: all of it or, on an error, nothing.

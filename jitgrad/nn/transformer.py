@@ -165,15 +165,26 @@ class Transformer(Module):
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
         activation: Any = "relu",
+        custom_encoder: Any = None,
+        custom_decoder: Any = None,
+        layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
+        bias: bool = True,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        sizes = (d_model, nhead, dim_feedforward, dropout, activation, 1e-5, batch_first, norm_first)
-        encoder, decoder = TransformerEncoderLayer(*sizes, dtype=dtype), TransformerDecoderLayer(*sizes, dtype=dtype)
-        self.encoder: TransformerEncoder = TransformerEncoder(encoder, num_encoder_layers, LayerNorm(d_model, dtype=dtype))
-        self.decoder: TransformerDecoder = TransformerDecoder(decoder, num_decoder_layers, LayerNorm(d_model, dtype=dtype))
+        sizes = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
+
+        def norm() -> LayerNorm:
+            return LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
+
+        self.encoder: Any = custom_encoder or TransformerEncoder(
+            TransformerEncoderLayer(*sizes, dtype=dtype), num_encoder_layers, norm()
+        )
+        self.decoder: Any = custom_decoder or TransformerDecoder(
+            TransformerDecoderLayer(*sizes, dtype=dtype), num_decoder_layers, norm()
+        )
 
     def forward(
         self,
@@ -185,8 +196,11 @@ class Transformer(Module):
         src_key_padding_mask: Any = None,
         tgt_key_padding_mask: Any = None,
         memory_key_padding_mask: Any = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
     ) -> Tensor:
-        """Masks as in :class:`MultiheadAttention`."""
+        """Masks as in :class:`MultiheadAttention`. That a mask is causal is a hint, which changes nothing."""
         memory = self.encoder(src, src_mask, src_key_padding_mask)
         return self.decoder(  # type: ignore[no-any-return]
             tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask

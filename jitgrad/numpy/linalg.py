@@ -185,7 +185,16 @@ def pinv(a: Any, rcond: float | None = None, hermitian: bool = False, *, rtol: f
     return apply(inverses.PSEUDO_INVERSE, x, cutoff=float(given))
 
 
-def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+class LeastSquares(NamedTuple):
+    """What `lstsq` returns."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> LeastSquares:
     """The ``x`` with the least ``|a @ x - b|``, the sums of squares that are left, the rank, and the singular values.
 
     The sums of squares are returned if there are more rows than columns, whatever the rank.
@@ -201,7 +210,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, T
     rest = subtract(linalg.matmul(x, solution), y)
     columns = rest if rest.ndim > 1 else expand_dims(rest, 1)
     squares = reduce.sum(squared_size(columns), 0) if m > n else astype(tensor_of(np.empty(0)), singular.dtype)
-    return solution, squares, rank, singular
+    return LeastSquares(solution, squares, rank, singular)
 
 
 def matrix_rank(

@@ -24,6 +24,8 @@ from jitgrad.optim.recorded_step import RecordedStep
 # There is one implementation here, which @jit compiles.
 IMPLEMENTATIONS = {"foreach", "fused", "capturable", "differentiable"}
 
+required: object = object()  # as a default of an option: each group must give it
+
 _OWN = "state."  # begins the names of what a step keeps in ``Optimizer.state``
 
 
@@ -100,6 +102,8 @@ class Optimizer:
     def _add(self, given: dict[str, Any]) -> ParamGroup:
         name = type(self).__name__
         options = self.defaults | {key: v for key, v in given.items() if key != "params"}
+        if absent := [key for key, value in options.items() if value is required]:
+            raise ArgumentError(f"{name}: a group of parameters gives no {absent[0]}, which has no default: pass {absent[0]}=...")
         for key in options.keys() - self.defaults.keys():  # a group may carry more, such as a name
             if close := meant(key, self.defaults):
                 raise ArgumentError(

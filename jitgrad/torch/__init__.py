@@ -9,31 +9,54 @@ from __future__ import annotations
 from types import ModuleType as _ModuleType
 from typing import Any
 
+import numpy as _np
+
 import jitgrad as _jitgrad
 from jitgrad.core.module_alias import ModuleAlias as _ModuleAlias
+from jitgrad.torch import random as random
+from jitgrad.torch.compiling import compile as compile
+from jitgrad.torch.compiling import install_scripting as _install_scripting
+from jitgrad.torch.derivatives import install_derivatives as _install_derivatives
+from jitgrad.torch.keywords import install_keywords as _install_keywords
+from jitgrad.torch.keywords import takes_torch_names as _with_names
 from jitgrad.torch.meanings import bfloat16 as bfloat16
+from jitgrad.torch.meanings import corrcoef as corrcoef
+from jitgrad.torch.meanings import cov as cov
 from jitgrad.torch.meanings import equal as equal
 from jitgrad.torch.meanings import install_methods as _install_methods
+from jitgrad.torch.meanings import logspace as logspace
 from jitgrad.torch.meanings import max as max
 from jitgrad.torch.meanings import median as median
 from jitgrad.torch.meanings import meshgrid as meshgrid
 from jitgrad.torch.meanings import min as min
+from jitgrad.torch.meanings import nanmedian as nanmedian
 from jitgrad.torch.meanings import nonzero as nonzero
 from jitgrad.torch.meanings import sort as sort
 from jitgrad.torch.meanings import split as split
 from jitgrad.torch.meanings import squeeze as squeeze
 from jitgrad.torch.meanings import std as std
 from jitgrad.torch.meanings import var as var
+from jitgrad.torch.moved import MOVED as _MOVED
+from jitgrad.torch.promotion import install_promotion as _install_promotion
+from jitgrad.torch.promotion import promote_types as promote_types
+from jitgrad.torch.promotion import result_type as result_type
 
-_ModuleAlias("jitgrad.torch", "jitgrad", ["meanings"]).install()
+_OWN = ["compiling", "derivatives", "keywords", "meanings", "moved", "promotion", "random", "tuples"]
+_ModuleAlias("jitgrad.torch", "jitgrad", _OWN, _MOVED).install()
 _install_methods()
+_install_promotion()
+_install_derivatives()
+_install_keywords()
+
+_install_scripting(_jitgrad.jit)
+dtype: type = _np.dtype
 
 # not those that are imported at their first use
-globals().update({k: v for k, v in vars(_jitgrad).items() if k[0] != "_" and k not in globals()})
+globals().update({k: _with_names(k, v) for k, v in vars(_jitgrad).items() if k[0] != "_" and k not in globals()})
 
 
 def __getattr__(name: str) -> Any:
-    found = globals()[name] = getattr(_jitgrad, name)
+    found = globals()[name] = _with_names(name, getattr(_jitgrad, name))
     return found
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.config import set_methods_of
+from jitgrad.core.config import get_default_dtype, set_methods_of
 from jitgrad.core.tensor import Tensor
-from jitgrad.numpy import shared_with_torch
-from jitgrad.ops import comparison, creation, grids, joining, movement, reduce, sorting, torch_names
+from jitgrad.numpy import shared_with_torch, statistics
+from jitgrad.ops import arithmetic, comparison, creation, grids, joining, movement, reduce, sorting, torch_names
 from jitgrad.ops.operand import Operand, ValuesAndIndices
 
 
@@ -72,6 +72,35 @@ def median(input: Operand, *args: Any, **kwargs: Any) -> Any:
         chosen = comparison.logical_or(comparison.equal(flat, creation.detached(middle)), comparison.isnan(flat))
         return reduce.max(comparison.where(chosen, flat, -math.inf))
     return shared_with_torch.SHARED["median"](input, **_by_keyword(["dim", "keepdim"], args, kwargs))
+
+
+def nanmedian(input: Operand, *args: Any, **kwargs: Any) -> Any:
+    """The median of the elements that are not NaN, the lower of the two in the middle; ``nanmedian(x, dim)``: and positions."""
+    if not args and not kwargs:
+        return shared_with_torch.SHARED["nanmedian"](movement.flatten(input), dim=0).values
+    return shared_with_torch.SHARED["nanmedian"](input, **_by_keyword(["dim", "keepdim"], args, kwargs))
+
+
+def cov(input: Operand, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    """The covariance matrix of the rows of ``input``, in its dtype."""
+    out = statistics.cov(input, ddof=correction, fweights=fweights, aweights=aweights)
+    return _in_dtype_of(input, out)
+
+
+def corrcoef(input: Operand) -> Tensor:
+    """The matrix of correlation coefficients of the rows of ``input``, in its dtype."""
+    return _in_dtype_of(input, statistics.corrcoef(input))
+
+
+def _in_dtype_of(input: Operand, out: Tensor) -> Tensor:
+    dtype = getattr(input, "dtype", out.dtype)
+    return arithmetic.astype(out, dtype if dtype.kind in "fc" else get_default_dtype(), copy=False)
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, **options: Any) -> Tensor:
+    """``steps`` numbers from ``base ** start`` to ``base ** end``, in the default dtype unless ``dtype`` is given."""
+    out = shared_with_torch.SHARED["logspace"](start, end, steps, base=base)
+    return creation.tensor(out, dtype=get_default_dtype() if dtype is None else dtype, **options)
 
 
 def sort(input: Operand, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesAndIndices:
@@ -135,7 +164,7 @@ def tile(tensor: Tensor, *repeats: Any) -> Tensor:
 
 METHODS: Mapping[str, Callable[..., Any]] = {
     "max": max, "min": min, "median": median, "sort": sort, "var": var, "std": std, "split": split, "equal": equal,
-    "nonzero": nonzero, "repeat": tile,
+    "nonzero": nonzero, "repeat": tile, "nanmedian": nanmedian, "cov": cov, "corrcoef": corrcoef,
 }  # fmt: skip
 
 

@@ -31,6 +31,9 @@ __all__ = [
 ]  # fmt: skip
 
 
+__path__: list[str] = []  # so that import looks for ``jitgrad.torch.utils.data.sampler``, which is this module
+
+
 class Dataset:
     """Base class: subclasses define ``__getitem__`` and ``__len__``."""
 
