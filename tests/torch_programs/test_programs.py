@@ -19,9 +19,10 @@ PROGRAMS = [
     *("ema_accumulation", "adversarial", "gat", "ode_adjoint", "siamese", "sac", "bayesian_network"),
     *("sets_and_tags", "resnet", "normalised_weights"),
     *("word2vec", "nanogpt_cache", "masked_lm", "ctc_forward"),
+    *("vit", "lora", "functional_transforms", "codebook", "custom_gradients", "rendering", "energy_models"),
 ]
 # with numbers that become arguments or decide a branch, and in both modes of the model
-TRACES = {"trainer": 5, "vqvae": 4, "ema_accumulation": 9, "ode_adjoint": 4, "normalised_weights": 4}
+TRACES = {"lora": 3, "codebook": 3, "trainer": 5, "vqvae": 4, "ema_accumulation": 9, "ode_adjoint": 4, "normalised_weights": 4}
 IMPORT = re.compile(r"^(import|from) torch\b", re.MULTILINE)
 
 
@@ -50,6 +51,15 @@ def fill(module: Any) -> Callable[[Any], Any]:
     return set_parameters
 
 
+def numbers(result: Any) -> list[float]:
+    """All numbers in what ``main`` returned: tensors, numbers, and containers of them."""
+    if hasattr(result, "detach"):
+        result = result.detach().reshape(-1).tolist()
+    if isinstance(result, dict):
+        result = result.values()
+    return [float(result)] if isinstance(result, (int, float)) else [x for part in result for x in numbers(part)]
+
+
 def eager(step: Callable[..., Any]) -> Callable[..., Any]:
     return step
 
@@ -63,9 +73,9 @@ def test_compiled_program_is_the_eager_program(name: str):
         return steps[-1]  # type: ignore[no-any-return]
 
     main = program(name, changed=True).main
-    expected = main(fill(jg), eager)
+    expected = numbers(main(fill(jg), eager))
 
-    np.testing.assert_allclose(main(fill(jg), compiled), expected, rtol=2e-3, atol=1e-5)
+    np.testing.assert_allclose(numbers(main(fill(jg), compiled)), expected, rtol=2e-3, atol=1e-5)
     assert expected[-1 if name == "vae" else 0] < 40.0
     assert steps[0].cache_info().fallbacks == 0
     assert steps[0].cache_info().traces <= TRACES.get(name, 2)
@@ -80,9 +90,9 @@ def test_program_computes_what_torch_computes(name: str, monkeypatch: pytest.Mon
     flags = torch.backends.flags_frozen.__globals__
     monkeypatch.setitem(flags, "__allow_nonbracketed_mutation_flag", True)
 
-    expected = program(name, changed=False).main(fill(torch), eager)
+    expected = numbers(program(name, changed=False).main(fill(torch), eager))
 
-    np.testing.assert_allclose(program(name, changed=True).main(fill(jg), eager), expected, rtol=2e-3, atol=1e-5)
+    np.testing.assert_allclose(numbers(program(name, changed=True).main(fill(jg), eager)), expected, rtol=2e-3, atol=1e-5)
 
 
 def test_the_autoencoder_learns():
