@@ -21,6 +21,7 @@ from jitgrad.jit.device_addresses import DeviceAddresses
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.memory_overlap import WrittenRanges, overlapping, share_element
 from jitgrad.jit.trace_result import TraceResult
+from jitgrad.runtime.program_op import contiguous
 
 
 @dataclass(eq=False, slots=True)
@@ -224,7 +225,10 @@ class ReadInputs:
             text, aval = f"g{k}", w.constant("V", self.traced.graph.inputs[k].aval)
             w.miss_if(f"{text}._aval is not {aval} and not same_aval({text}, {aval})")
         elif w.is_array(source):
-            w.names["address_of"] = address_of
+            w.names |= {"address_of": address_of, "contiguous": contiguous}
+            if source.kind is not SourceKind.ARGUMENT:  # those are checked: an array outside, such as `table.T`, may have any strides
+                w.line(f"x{k} = contiguous({text})")
+                text = f"x{k}"
             w.line(f"p{k} = address_of({text})")
             return f"p{k}"
         w.line(f"p{k} = {w.address_text(text)}")
