@@ -67,10 +67,10 @@ def _axes_one_further(a: Application) -> Any:
 
 
 def _per_line(a: Application) -> Any:
-    if a.aval(0).ndim:
+    if a.aval(0).ndim and a.attrs.get("axis", 0) is not None:
         return _axes_one_further(a)
-    expected = a.op.abstract(a.avals, a.attrs)  # a number counts as a line of one element
-    lines = reshape(a.operands[0], (a.size, 1))
+    expected = a.op.abstract(a.avals, a.attrs)  # all elements are one line, also a number
+    lines = reshape(a.operands[0], (a.size, -1))
     return reshape(apply_op(a.op, lines, **{**a.attrs, "axis": 1}), (a.size, *expected.shape))  # type: ignore[union-attr]
 
 

@@ -37,6 +37,11 @@ from jitgrad.lax.elementwise import (
     shift_right_arithmetic as shift_right_arithmetic, shift_right_logical as shift_right_logical, sign as sign, sin
     as sin, sinh as sinh, sqrt as sqrt, square as square, sub as sub, tan as tan, tanh as tanh, zeta as zeta,
 )  # fmt: skip
+from jitgrad.lax.gathers import (
+    GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as
+    ScatterDimensionNumbers, gather as gather, scatter as scatter, scatter_add as scatter_add, scatter_max as
+    scatter_max, scatter_min as scatter_min, scatter_mul as scatter_mul,
+)  # fmt: skip
 from jitgrad.lax.slices import (
     dynamic_index_in_dim as dynamic_index_in_dim, dynamic_slice as dynamic_slice, dynamic_slice_in_dim as
     dynamic_slice_in_dim, dynamic_update_index_in_dim as dynamic_update_index_in_dim, dynamic_update_slice as
@@ -49,7 +54,8 @@ from jitgrad.lax.windows import (
 )  # fmt: skip
 
 __all__ = [
-    "ConvDimensionNumbers", "Precision", "RoundingMethod", "abs", "acos", "acosh", "add", "argmax", "argmin",
+    "ConvDimensionNumbers", "GatherDimensionNumbers", "GatherScatterMode", "Precision", "RoundingMethod",
+    "ScatterDimensionNumbers", "abs", "acos", "acosh", "add", "argmax", "argmin",
     "asin", "asinh", "associative_scan", "atan", "atan2", "atanh", "batch_matmul", "bessel_i0e", "bessel_i1e",
     "betainc", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim",
     "broadcast_shapes", "broadcasted_iota", "cbrt", "ceil", "clamp", "collapse", "complex", "concatenate", "cond",
@@ -57,11 +63,12 @@ __all__ = [
     "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "digamma",
     "div", "dot", "dot_general", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
     "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "eq", "erf", "erf_inv",
-    "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full", "full_like", "ge", "gt", "igamma",
+    "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full", "full_like", "gather", "ge", "gt", "igamma",
     "igammac", "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le", "lgamma", "log", "log1p",
     "logistic", "lt", "map", "max", "min", "mul", "ne", "neg", "nextafter", "pad", "polygamma", "pow", "real",
     "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum",
-    "reduce_window", "rem", "reshape", "rev", "round", "rsqrt", "scan", "select", "select_n", "shift_left",
+    "reduce_window", "rem", "reshape", "rev", "round", "rsqrt", "scan", "scatter", "scatter_add", "scatter_max",
+    "scatter_min", "scatter_mul", "select", "select_n", "shift_left",
     "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim", "sort",
     "sort_key_val", "split", "sqrt", "square", "squeeze", "stop_gradient", "sub", "switch", "tan", "tanh", "tile",
     "top_k", "transpose", "while_loop", "zeta",
@@ -71,8 +78,7 @@ _INSTEAD = {
     "psum": "there is one device; sum the axis that vmap adds", 
     "pmean": "there is one device; take the mean of the axis that vmap adds",
     "pmax": "there is one device", "all_gather": "there is one device", "axis_index": "there is one device",
-    "gather": "use x[indices], take or take_along_axis", "scatter": "use x.at[indices].set(values)",
-    "scatter_add": "use x.at[indices].add(values)", "rsqrt_p": "primitives have no names here",
+    "rsqrt_p": "primitives have no names here",
 }  # fmt: skip
 if not TYPE_CHECKING:
     __getattr__: _Lookup = _raising("jitgrad.lax", globals(), _INSTEAD)

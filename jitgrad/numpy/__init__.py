@@ -13,7 +13,7 @@ from numpy import (
     errstate as errstate, finfo as finfo, iinfo as iinfo, integer as integer, floating as floating, generic as generic,
     inexact as inexact, isdtype as isdtype, iterable as iterable, signedinteger as signedinteger,
     unsignedinteger as unsignedinteger,
-    isscalar as isscalar, issubdtype as issubdtype, ix_ as ix_, mask_indices as mask_indices, mgrid as mgrid, number as number,
+    isscalar as isscalar, issubdtype as issubdtype, mask_indices as mask_indices, mgrid as mgrid, number as number,
     ogrid as ogrid,
     complexfloating as complexfloating,
     printoptions as printoptions, promote_types as promote_types, ravel_multi_index as ravel_multi_index,
@@ -113,8 +113,9 @@ from jitgrad.numpy.scalar_types import (
 )
 from jitgrad.numpy.selection import (
     allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, choose as choose,
-    diag_indices_from as diag_indices_from, isclose as isclose, modf as modf, piecewise as piecewise, select as select,
-    tril_indices_from as tril_indices_from, trim_zeros as trim_zeros, triu_indices_from as triu_indices_from, where as where,
+    diag_indices_from as diag_indices_from, isclose as isclose, ix_ as ix_, modf as modf, piecewise as piecewise,
+    select as select, tril_indices_from as tril_indices_from,
+    trim_zeros as trim_zeros, triu_indices_from as triu_indices_from, where as where,
 )
 from jitgrad.numpy.shapes import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_arrays as broadcast_arrays,

@@ -79,15 +79,20 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 
 
 @beside_operands
-def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Tensor:
     """How often each number from 0 up occurs in ``x``, or the sums of their ``weights``.
 
     The length depends on the values: a @jit function has a program for each. Where it has no call to follow, as under
     vmap, the length is ``minlength``, and a number that is not below that is an IndexingError.
+
+    With ``length``, which is JAX's, the result has it in all calls; negative numbers count as 0, larger ones not at all.
     """
     given = tensor_of(x)
     if given.ndim != 1 or given.dtype.kind not in "iub":
         raise ArgumentError(f"bincount takes a vector of ints, got {given.aval}")
+    if length is not None:
+        places = maximum(minimum(astype(given, np.int64), length), 0)
+        return _counts_below(length + 1, places, weights)[:length]
     least = operator.index(minlength)
     what = "bincount" if least else "bincount without minlength="
     longest = partial(_numbers_below, given, least)

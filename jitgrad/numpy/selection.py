@@ -16,6 +16,7 @@ from jitgrad.numpy.order import nonzero
 from jitgrad.ops import arithmetic, comparison, reduce, rounding
 from jitgrad.ops.arithmetic import add, multiply, subtract
 from jitgrad.ops.comparison import equal, isfinite, isnan, less_equal, logical_and, logical_or
+from jitgrad.ops.movement import reshape
 from jitgrad.ops.operand import is_number
 from jitgrad.ops.placement import beside_operands
 
@@ -151,3 +152,19 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, ...]:
     """The positions of the upper triangle of a matrix, from its ``k``-th diagonal."""
     rows, columns = tensor_of(arr).shape
     return np.triu_indices(rows, k, columns)
+
+
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Vectors of positions, or masks, as indices of a grid: each varies along an axis of its own.
+
+    Raises ArgumentError for what is no vector.
+    """
+    if not builtins.any(isinstance(x, Tensor) for x in args):
+        return np.ix_(*args)
+    out = []
+    for k, x in enumerate(map(tensor_of, args)):
+        if x.ndim != 1:
+            raise ArgumentError(f"ix_ takes vectors, got {x.aval}")
+        positions = nonzero(x)[0] if x.dtype == np.bool_ else x
+        out.append(reshape(positions, tuple(-1 if j == k else 1 for j in range(len(args)))))
+    return tuple(out)

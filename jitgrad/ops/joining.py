@@ -186,6 +186,7 @@ def _apart(result: Tensor, x: Operand) -> Tensor:
 def roll(x: Operand, shift: int | Sequence[int], axis: AxisArgument = None) -> Tensor:
     """``x`` shifted along ``axis``, cyclically (``axis=None``: flattened)."""
     aval = aval_of(CONCAT, x)
+    shift = shift if not isinstance(shift, Tensor) else list(map(int, shift)) if shift.ndim else int(shift)
     out = reshape(x, (-1,) if axis is None else aval.shape)
     if axis is None:
         shift, axis = int(np.sum(shift)), 0

@@ -27,14 +27,7 @@ from jitgrad.ops.complex_parts import squared_size
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.indexing import take_along_axis
 from jitgrad.ops.keywords import takes_dim
-from jitgrad.ops.movement import (
-    SUM,
-    AxisArgument,
-    expand_dims,
-    place,
-    reshape,
-    squeeze,
-)
+from jitgrad.ops.movement import SUM, AxisArgument, expand_dims, place, reshape, squeeze
 from jitgrad.ops.operand import Operand, ValuesAndIndices, apply
 from jitgrad.ops.product import product_gradient
 from jitgrad.ops.quick_calls import prepare_extremum, prepare_running, prepare_total
@@ -299,8 +292,9 @@ def _count(x: Operand, axis: AxisArgument, what: str) -> Count:
 
 @takes_dim()
 @composed
-def mean(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
-    """The mean over ``axis``: float64 for ints and bools, else in ``x``'s dtype; NaN of no elements."""
+def mean(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean over ``axis``: float64 for ints and bools, else in ``x``'s dtype, or in ``dtype``; NaN of no elements."""
+    x = x if dtype is None else astype(x, dtype)
     values = x if aval_of(SUM, x).dtype.kind == "c" else in_float_dtype("mean", x)
     count = _count(x, axis, "mean")  # first: it checks the axis
     return in_dtype_of(divide(sum(values, axis, keepdims), count), x)
@@ -318,7 +312,7 @@ def _unbiased_std(
     return std(x, axis, keepdims, correction=int(unbiased) if correction is None else correction)
 
 
-@takes_dim(_unbiased_var, unbiased="unbiased")
+@takes_dim(_unbiased_var, unbiased="unbiased", ddof="correction")
 @composed
 def var(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
     """The mean squared distance from the mean over ``axis``, divided by ``max(count - correction, 0)``.
@@ -340,7 +334,7 @@ def root(square: Tensor) -> Tensor:
     return where(zero, 0.0, sqrt(where(zero, 1.0, square)))
 
 
-@takes_dim(_unbiased_std, unbiased="unbiased")
+@takes_dim(_unbiased_std, unbiased="unbiased", ddof="correction")
 @composed
 def std(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
     """The square root of :func:`var`, with its arguments; its gradient is 0 where all elements are equal."""

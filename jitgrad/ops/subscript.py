@@ -16,7 +16,9 @@ from jitgrad.core.errors import IndexingError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.array_keys import taken_at
 from jitgrad.ops.basic_index import ViewCall, basic_view, index_of, plain_entries
+from jitgrad.ops.creation import asarray
 from jitgrad.ops.indexing import INDEX_GET, TAKE, as_constant
+from jitgrad.ops.joining import stack
 from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE, SliceIndex
 from jitgrad.ops.operand import apply, contents_of
 from jitgrad.ops.placement import beside_indexed
@@ -69,7 +71,9 @@ def is_mask(entry: Any) -> bool:
     return isinstance(entry, (bool, np.bool_)) or getattr(entry, "dtype", None) == np.bool_
 
 
-def _as_array(entry: list[Any] | range) -> np.ndarray[Any, Any]:
+def _as_array(entry: list[Any] | range) -> Any:
+    if builtins.any(isinstance(x, Tensor) for x in entry):
+        return stack([asarray(x) for x in entry])
     try:
         return np.asarray(entry) if entry else np.zeros(0, np.int64)
     except ValueError:
@@ -82,19 +86,19 @@ def entries_of(index: Any) -> list[Any]:
     return [_as_array(entry) if isinstance(entry, (list, range)) else entry for entry in given]
 
 
-def _consumed(entry: Any) -> int:
+def consumed(entry: Any) -> int:
     """How many axes an entry indexes."""
     if entry is None or entry is Ellipsis:
         return 0
     return len(np.shape(entry)) if isinstance(entry, (bool, np.bool_)) else entry.ndim if is_mask(entry) else 1
 
 
-def _expanded(shape: Shape, entries: list[Any]) -> Iterator[Any]:
+def expanded(shape: Shape, entries: list[Any]) -> Iterator[Any]:
     """The entries with the Ellipsis, which may be left out at the end, written as full slices."""
     dots = [k for k, entry in enumerate(entries) if entry is Ellipsis]
     if len(dots) > 1:
         raise IndexingError("an index can have only one ellipsis ('...')")
-    missing = len(shape) - builtins.sum(map(_consumed, entries))
+    missing = len(shape) - builtins.sum(map(consumed, entries))
     if missing < 0:
         raise IndexingError(f"too many indices: {len(shape) - missing} for a tensor of {len(shape)} dimensions")
     at = dots[0] if dots else len(entries)
@@ -113,7 +117,7 @@ def parse(shape: Shape, index: Any) -> Subscript:
     entries = entries_of(index)
     advanced = builtins.any(is_array(e) or is_mask(e) for e in entries)
     parts, axis = _Parts(), 0
-    for entry in _expanded(shape, entries):
+    for entry in expanded(shape, entries):
         n = shape[axis] if axis < len(shape) else 0
         if entry is None:
             parts.add_axis()
@@ -129,7 +133,7 @@ def parse(shape: Shape, index: Any) -> Subscript:
             _array(parts, n, entry)
         else:
             _integer(parts, axis, n, entry, advanced)
-        axis += _consumed(entry)
+        axis += consumed(entry)
     return Subscript(*(tuple(v) for v in (parts.slices, parts.dropped, parts.added, parts.axes, parts.indices)))
 
 

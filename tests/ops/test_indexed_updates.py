@@ -15,6 +15,7 @@ from jitgrad.testing import check_grads
 A = np.random.default_rng(0).normal(size=(4, 5)) + 3.0
 V = np.arange(1.0, 6.0)
 I = np.array([0, 2, 2])  # noqa: E741
+BEYOND = np.array([1, 9, -1, -7])
 MASK = A > 3.0
 ROWS = np.array([True, False, True, False])
 
@@ -37,6 +38,16 @@ UPDATES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "mul mask": (lambda x: x.at[MASK].mul(2.0), lambda a: np.multiply.at(a, MASK, 2.0)),
     "divide": (lambda x: x.at[0].divide(V), lambda a: np.divide.at(a, 0, V)),
     "power": (lambda x: x.at[0].power(2.0), lambda a: np.power.at(a, 0, 2.0)),
+    "multiply equal": (lambda x: x.at[I].multiply(V), lambda a: np.multiply.at(a, I, V)),
+    "divide equal": (lambda x: x.at[:, I].divide(2.0), lambda a: np.divide.at(a, np.s_[:, I], 2.0)),
+    "power equal": (lambda x: x.at[I, I].power(2.0), lambda a: np.power.at(a, (I, I), 2.0)),
+    "min equal": (lambda x: x.at[I, 1].min(3.0), lambda a: np.minimum.at(a, (I, 1), 3.0)),
+    "max equal": (lambda x: x.at[1:, I].max(V[:3]), lambda a: np.maximum.at(a[1:], np.s_[:, I], V[:3])),
+    "drop": (lambda x: x.at[BEYOND].set(V, mode="drop"), lambda a: a.__setitem__([1, 3], V)),
+    "drop int": (lambda x: x.at[9].set(1.0, mode="fill"), lambda a: None),
+    "drop pairs": (lambda x: x.at[BEYOND, 1].add(2.0, mode="drop"), lambda a: np.add.at(a, ([1, 3], 1), 2.0)),
+    "clip": (lambda x: x.at[BEYOND].add(V, mode="clip"), lambda a: np.add.at(a, [1, 3, 3, 0], V)),
+    "clip mul": (lambda x: x.at[:, BEYOND].mul(2.0, mode="clip"), lambda a: np.multiply.at(a, np.s_[:, [1, 4, 4, 0]], 2.0)),
     "min": (lambda x: x.at[0].min(3.0), lambda a: np.minimum.at(a, 0, 3.0)),
     "max": (lambda x: x.at[::-2].max(3.0), lambda a: np.maximum.at(a, np.s_[::-2], 3.0)),
 }
@@ -75,9 +86,28 @@ def test_a_traced_mask_needs_no_values() -> None:
 
 def test_errors() -> None:
     x = jg.tensor(A)
-    with pytest.raises(IndexingError, match="multiply of arrays of integers, which may repeat"):
-        x.at[I].multiply(2.0)
-    with pytest.raises(ArgumentError, match="takes no mode="):
-        x.at[7].set(1.0, mode="drop")
+    with pytest.raises(IndexingError, match="apply of arrays of integers, which may repeat"):
+        x.at[I].apply(jg.sin)
+    with pytest.raises(ArgumentError, match="mode is None"):
+        x.at[7].set(1.0, mode="wrap")
     with pytest.raises(IndexingError, match="7"):
         x.at[7].set(1.0)
+
+
+def test_get_beyond_the_bounds() -> None:
+    x = jg.tensor(A)
+
+    for f in (lambda g: g, lambda g: jg.jit(g, backend="python")):
+        filled = f(lambda x: x.at[BEYOND].get(mode="fill"))(x).numpy()
+        np.testing.assert_array_equal(filled, np.stack([A[1], np.full(5, np.nan), A[3], np.full(5, np.nan)]))
+        np.testing.assert_array_equal(f(lambda x: x.at[:, BEYOND].get(mode="clip"))(x).numpy(), A[:, [1, 4, 4, 0]])
+        np.testing.assert_array_equal(f(lambda x: x.at[5, 1].get(mode="fill", fill_value=-1.0))(x).numpy(), -1.0)
+    assert jg.arange(3).at[7].get(mode="fill").item() == np.iinfo(np.int64).min
+    check_grads(lambda x: x.at[BEYOND].get(mode="fill", fill_value=0.0) ** 2, [A], order=2)
+
+
+def test_extremes_of_integers_at_equal_indices() -> None:
+    counts = jg.zeros(3, dtype=jg.int64)
+
+    np.testing.assert_array_equal(counts.at[I].max(np.array([3, 5, 4])).numpy(), [3, 0, 5])
+    np.testing.assert_array_equal(counts.at[I].min(np.array([-3, -5, 4])).numpy(), [-3, 0, -5])
