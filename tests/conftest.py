@@ -17,7 +17,7 @@ os.environ.setdefault("JITGRAD_VERIFY", "2")  # before jitgrad is imported: ever
 import jitgrad.backends.eager_kernels
 import jitgrad.inspect  # gives compiled functions the methods that show programs
 import jitgrad.scipy  # defines its ops, which tests of all ops find in the registry
-from jitgrad.core.config import get_methods_of, set_methods_of
+from jitgrad.core.config import get_methods_of, set_immutable, set_methods_of
 from jitgrad.core.dispatch import convert_operands_by
 from jitgrad.core.tensor import Tensor
 from jitgrad.device.cuda import _Current as CurrentDevice
@@ -66,9 +66,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def methods_of_numpy() -> Iterator[None]:
-    """``import jitgrad.torch`` gives tensors torch's methods: each test begins without, and imports it anew."""
+    """``import jitgrad.torch`` and ``jitgrad.jax`` change what programs mean: each test begins without, and imports anew."""
     before = {name: vars(Tensor)[name] for name in CHANGED_BY_TORCH}
+    set_immutable(False)
     yield
+    set_immutable(False)
     if get_methods_of() != "numpy":
         for name, method in before.items():
             setattr(Tensor, name, method)

@@ -20,7 +20,7 @@ def module_of(path: Path, changed: Callable[[str], str] | None = None) -> types.
     return module
 
 
-def eager(function: Callable[..., Any]) -> Callable[..., Any]:
+def eager(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     return function
 
 
@@ -28,8 +28,8 @@ def assert_compiled_is_eager(main: Callable[..., Any], traces: int) -> np.ndarra
     """Compare ``main(jg.jit)`` with ``main(eager)``, which is returned; ``traces``: the most of its first function."""
     compiled: list[Any] = []
 
-    def jit(function: Callable[..., Any]) -> Any:
-        compiled.append(jg.jit(function))
+    def jit(function: Callable[..., Any], **options: Any) -> Any:
+        compiled.append(jg.jit(function, **options))
         return compiled[-1]
 
     expected: np.ndarray[Any, Any] = main(eager).numpy()

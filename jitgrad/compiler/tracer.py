@@ -370,7 +370,7 @@ class Trace:
             child = view.parent
         for view in family:
             tensor = view.tensor()
-            if tensor is not None and tensor is not changed:
+            if tensor is not None and tensor is not changed and tensor._storage is changed._storage:
                 parent = self.current(view.parent)
                 tensor._data = self.emit(view.op, (parent,), tensor.aval, view.attrs)[0]
 

@@ -117,6 +117,7 @@ def documentation() -> str:
 class _Defaults:
     float_dtype: np.dtype[Any] = np.dtype(np.float32)
     methods_of: str = "numpy"  # whose meaning x.std(), x.max(1) and others have: "torch" from `import jitgrad.torch` on
+    immutable: bool = False  # whether x += y makes a new tensor: from `import jitgrad.jax` on
 
 
 def set_default_dtype(dtype: Any) -> None:
@@ -148,3 +149,13 @@ def set_methods_of(package: str) -> None:
 def get_methods_of() -> str:
     """Whose meaning the methods of tensors have."""
     return _Defaults.methods_of
+
+
+def set_immutable(immutable: bool) -> None:
+    """Say whether ``x += y`` makes a new tensor, as in JAX, or changes ``x``: calls traced for one do not serve the other."""
+    _Defaults.immutable = immutable
+
+
+def get_immutable() -> bool:
+    """Whether ``x += y`` makes a new tensor."""
+    return _Defaults.immutable

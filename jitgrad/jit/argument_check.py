@@ -45,6 +45,7 @@ class CheckArguments:
         w.miss_if(f"grad_enabled.get() is not {w.call.key[4]}")
         w.miss_if(f"defaults.float_dtype is not {w.constant('D', w.call.key[5])}")
         w.miss_if(f"defaults.methods_of is not {w.constant('D', w.call.key[6])}")
+        w.miss_if(f"defaults.immutable is not {w.call.key[7]}")
         text = _ArgumentText(w)
         text.tree("args", args)
         text.tree("kwargs", kwargs)

@@ -226,7 +226,7 @@ class ReadInputs:
             w.miss_if(f"{text}._aval is not {aval} and not same_aval({text}, {aval})")
         elif w.is_array(source):
             w.names |= {"address_of": address_of, "contiguous": contiguous}
-            if source.kind is not SourceKind.ARGUMENT:  # those are checked: an array outside, such as `table.T`, may have any strides
+            if source.kind is not SourceKind.ARGUMENT:  # of which the strides are checked; `table.T` may have any
                 w.line(f"x{k} = contiguous({text})")
                 text = f"x{k}"
             w.line(f"p{k} = address_of({text})")

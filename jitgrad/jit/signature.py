@@ -233,7 +233,7 @@ class Signature:
                 raise self._refusal(args, kwargs) from None
             return self.take(args, kwargs)
         dynamic = tuple(k for k, x in enumerate(leaves) if is_dynamic(x))
-        settings = (grad_enabled.get(), config.get_default_dtype(), config.get_methods_of())
+        settings = (grad_enabled.get(), config.get_default_dtype(), config.get_methods_of(), config.get_immutable())
         key = (treedef, keys, key_static, _repeats(leaves), *settings)
         static.update(
             {f"argument {k}": x for k, x in enumerate(leaves) if not is_dynamic(x) and type(x) not in IMMUTABLE}
@@ -288,7 +288,7 @@ class Signature:
 def key_difference(new: Any, old: Any) -> str:
     """What differs between the keys of two calls, in words."""
     names = ("structure", "arguments", "static arguments", "repeated arguments", "grad mode", "default dtype",
-             "meaning of methods")  # fmt: skip
+             "meaning of methods", "meaning of x += y")  # fmt: skip
     changed = [name for name, a, b in zip(names, new, old, strict=True) if a != b]
     if changed == ["arguments"]:
         pairs = [f"argument {k}: {b} -> {a}" for k, (a, b) in enumerate(zip(new[1], old[1], strict=False)) if a != b]

@@ -35,7 +35,7 @@ from jitgrad.ops.subscript import (
     is_whole,
     parse,
 )
-from jitgrad.ops.views import WRITERS
+from jitgrad.ops.views import WRITERS, keep_elements
 
 Steps = tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
 # the ops of functions that do nothing but apply one
@@ -199,6 +199,7 @@ def set_item(target: Tensor, index: Any, value: Any) -> None:
         IndexingError, ShapeError: as for reading, or the value does not broadcast to what ``index`` selects.
         InPlaceError: see :func:`assign`.
     """
+    keep_elements(target)
     if written_at(target, index, value):
         return
     refuse_imaginary(target, value)

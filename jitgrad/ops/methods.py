@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval
-from jitgrad.core.context import current_interpreter
-from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError
+from jitgrad.core.config import get_immutable, get_methods_of
+from jitgrad.core.context import current_interpreter, grad_enabled
+from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError, InPlaceError
 from jitgrad.core.ir import Value
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor, check_supported
@@ -45,6 +46,7 @@ from jitgrad.ops.creation import clone, detached
 from jitgrad.ops.flat_view import FlatView, fill_flat
 from jitgrad.ops.indexed_updates import IndexedUpdates
 from jitgrad.ops.inplace import assign, copy_, fill_, is_same_view, set_item, update, zero_
+from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.linalg import MATMUL, matmul
 from jitgrad.ops.matrix_exponential import matrix_exp
 from jitgrad.ops.memory_formats import check_memory_format
@@ -53,6 +55,7 @@ from jitgrad.ops.placement import move, names_device
 from jitgrad.ops.positional_axes import POSITIONAL_AXES
 from jitgrad.ops.subscript import get_item
 from jitgrad.ops.tables import ELEMENTWISE
+from jitgrad.ops.views import is_element, keep_elements
 
 # --- operators ---------------------------------------------------------------------------------------------------
 
@@ -66,9 +69,24 @@ def _in_place(function: Binary) -> Callable[[Tensor, Any], Any]:
         if not is_operand(other):
             return NotImplemented
         # a float of the caller has no memory: other names of it keep their value
-        return function(self, other) if _stands_for_number(self) else update(function, self, other)
+        if (get_immutable() and _is_immutable(self)) or is_element(self) or _stands_for_number(self):
+            return function(self, other)
+        keep_elements(self)
+        return update(function, self, other)
 
     return change
+
+
+def _is_immutable(tensor: Tensor) -> bool:
+    """True, for a process whose programs are JAX's; raises InPlaceError where torch's meaning may be meant."""
+    is_parameter = tensor._requires_grad and tensor.grad_fn is None and not grad_enabled.get()
+    if is_parameter or get_methods_of() == "torch":
+        found = "and jitgrad.torch are imported" if get_methods_of() == "torch" else "is imported, yet this is no_grad()"
+        raise InPlaceError(
+            f"x += y of a tensor {tensor.aval}: JAX's meaning is a new tensor, torch's a change of x, and jitgrad.jax {found}. "
+            "Write x = x + y for the one, x.copy_(x + y) for the other"
+        )
+    return True
 
 
 # name -> function; each becomes __name__, __rname__ and __iname__
@@ -274,6 +292,11 @@ def _cast(dtype: Any) -> Callable[..., Tensor]:
     return lambda self, memory_format=None: _to(self, dtype=dtype, memory_format=memory_format)
 
 
+@takes_dim()
+def _cumsum(self: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
+    return reduce.cumulative_sum(self if axis is not None or self.ndim == 1 else movement.flatten(self), axis, dtype=dtype)
+
+
 # module -> the names of its functions that are methods as well, with the tensor as first argument
 METHOD_NAMES: Mapping[Any, str] = {
     reduce: "sum prod mean max min var std logsumexp all any argmax argmin cumulative_sum softmax log_softmax",
@@ -307,7 +330,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "cuda": lambda self, device="cuda": move(self, device),
     "zero_grad": _zero_grad,
     "copy": clone,
-    "cumsum": reduce.cumulative_sum,
+    "cumsum": _cumsum,
     "matrix_exp": matrix_exp,
     "ravel": movement.flatten,
     "view": movement.reshape,

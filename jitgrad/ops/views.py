@@ -1,4 +1,4 @@
-"""The base after a write to its view: one function per view op, written in ops."""
+"""The base after a write to its view, one function per view op, written in ops; and elements, which are no views in NumPy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.config import get_methods_of
+from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.complex_parts import complex, imag, real
 from jitgrad.ops.indexing import put_slice
-from jitgrad.ops.movement import permute_dims, reshape
+from jitgrad.ops.movement import SQUEEZE, permute_dims, reshape
 
 # (base, new value of the view, attrs of the view op) -> new value of the base
 ViewWriter = Callable[[Tensor, Tensor, Mapping[str, Any]], Tensor]
@@ -45,3 +47,26 @@ WRITERS: Mapping[str, ViewWriter] = {
     "real": _through_real,
     "imag": _through_imag,
 }
+
+
+def is_element(tensor: Tensor) -> bool:
+    """Whether ``tensor`` is ``x[i, j]``: a number in NumPy, which no change of ``x`` reaches. In torch it is a view."""
+    view = tensor._view
+    return view is not None and not tensor.shape and view.steps[-1][0] is SQUEEZE and get_methods_of() != "torch"
+
+
+def keep_elements(target: Tensor) -> None:
+    """Before a change of ``target``: elements that were read of its memory get memory of their own.
+
+    In a trace those that were read in it: an element from outside is an input, whose memory is its caller's.
+    """
+    storage = target._memory
+    if storage is None or storage._sharers is None:
+        return
+    traced = type(target._data) is Value
+    for tensor in [t for ref in storage._sharers if (t := ref()) is not None and t is not target and t._memory is storage]:
+        if is_element(tensor) and (type(tensor._data) is Value) is traced:
+            if not traced:
+                tensor._data = tensor._data.copy()
+            tensor._view = tensor._memory = None
+            tensor._address = 0

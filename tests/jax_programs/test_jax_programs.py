@@ -12,7 +12,9 @@ import pytest
 
 from tests.ported import assert_compiled_is_eager, eager, module_of
 
-PROGRAMS = ["hmc", "kalman", "neural_ode", "convnet"]
+PROGRAMS = [
+    "hmc", "kalman", "neural_ode", "convnet", "ising", "particle_filter", "baum_welch", "ray_tracer", "graph_network", "gathers",
+]  # fmt: skip
 
 
 def program(name: str, changed: bool) -> types.ModuleType:

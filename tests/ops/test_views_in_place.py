@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad.core.config import set_methods_of
 from jitgrad.core.errors import InPlaceError, TracedValueError
 
 torch = pytest.importorskip("torch")
@@ -18,6 +19,12 @@ from tests.ops.view_programs import compiled_text, program  # noqa: E402  # it n
 X = np.random.default_rng(0).normal(size=(4, 3))
 Y = np.random.default_rng(1).normal(size=(4, 3))
 Function = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def elements_as_in_torch(methods_of_numpy: None) -> None:
+    """``x[i, j]`` is a view in torch, and a number in NumPy."""
+    set_methods_of("torch")
 
 
 def by_torch(f: Function) -> list[Any]:
