@@ -16,6 +16,7 @@ from jitgrad.core.ir import Atom, Value
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import arithmetic, comparison, rounding, transcendental
+from jitgrad.ops.creation import asarray
 
 # Larger ints are static. Sums and products of smaller ones fit int64 in most programs, and
 # converting them to floats is exact.
@@ -68,6 +69,16 @@ class RuntimeNumber:
         if method != "__call__" or any(x.positions and x.bound is not None for x in numbers):
             raise self.needed(f"numpy.{ufunc.__name__}")
         return ufunc(*[Tensor(x.value) if type(x) is RuntimeNumber else x for x in inputs], **options)
+
+    def __array_function__(self, function: Any, _types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """NumPy's function of a float64 array, as NumPy takes a Python float; of an int it needs the value."""
+        if self.bound is not None and self.positions:
+            raise self.needed(f"numpy.{function.__name__}")
+
+        def given(x: Any) -> Any:
+            return asarray(x, dtype=np.int64 if x.bound else np.float64) if type(x) is RuntimeNumber else x
+
+        return function(*map(given, args), **{name: given(x) for name, x in options.items()})
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(float if self.bound is None else int, name):

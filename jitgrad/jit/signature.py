@@ -260,11 +260,7 @@ class Signature:
                 except TypeError:
                     verb = "is" if x is value else "contains"
                     kind = f"{type(x).__name__} of dtype {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
-                    return ArgumentError(
-                        f"@jit function at {where}: {name} {verb} a {kind}, "
-                        "which is no tensor, array, number or container of them, and not hashable, so that it cannot be a "
-                        "static value either. Pass a tuple, a dict or a dataclass of its parts (for a set: a frozenset)."
-                    )
+                    return ArgumentError(f"@jit function at {where}: {name} {verb} a {kind}, {_why_refused(x)}")
         return ArgumentError(f"@jit function at {where}: an argument is not hashable")
 
     def _split(
@@ -283,6 +279,15 @@ class Signature:
                 static[name] = kwargs[name]
                 new_kwargs[name] = Static(name, kwargs[name])
         return tuple(new_args), new_kwargs, static
+
+
+def _why_refused(x: Any) -> str:
+    if isinstance(x, np.ndarray) and not x.dtype.isnative:
+        return "whose bytes are in the order of other machines. Pass x.astype(x.dtype.newbyteorder('='))."
+    return (
+        "which is no tensor, array, number or container of them, and not hashable, so that it cannot be a "
+        "static value either. Pass a tuple, a dict or a dataclass of its parts (for a set: a frozenset)."
+    )
 
 
 def key_difference(new: Any, old: Any) -> str:

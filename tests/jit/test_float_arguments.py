@@ -40,6 +40,7 @@ COMPUTED: dict[str, Callable[[Any, float], Any]] = {
     "tensors": lambda x, k: (jg.tensor(k), jg.tensor([k, 1.0]), jg.stack([jg.tensor(k), jg.tensor(1.0)]), jg.asarray(k)),
     "arrays": lambda x, k: (jnp.array([k, 2 * k, 1]), jnp.hstack([k, 1.0]), jnp.select([x > 0], [x * k], k), jnp.heaviside(x, k)),
     "quantile": lambda x, k: jg.quantile(x, k / 10),
+    "functions of NumPy": lambda x, k: (x * np.clip(k, 0.0, 2.0), x * np.ndim(k), np.outer(x[0], k), np.mean(k) * x),
     "ufuncs": lambda x, k: x * np.exp(-k) + np.floor(k),
     "gradient": lambda x, k: jg.grad(lambda z: (z * k).sum())(x),
     "scan": lambda x, k: jg.lax.scan(lambda c, row: (c * k + row.sum(), c), 1.0, x),
@@ -211,3 +212,8 @@ def test_the_check_compares_what_no_program_computes(of: str, x: Any) -> None:
     with pytest.warns(jg.errors.MismatchWarning, match="returns other objects than eager"):
         same(compiled(x, np.ones(2)), f(x, np.ones(2)))
     same(compiled(x, np.ones(2)), f(x, np.ones(2)))
+
+
+def test_an_array_in_another_byte_order_is_refused_with_the_remedy(x: Any) -> None:
+    with pytest.raises(jg.errors.ArgumentError, match=r"argument 1 is a ndarray of dtype >f4, whose bytes .*newbyteorder"):
+        jg.jit(lambda x, a: x * a)(x, np.ones(3, ">f4"))
