@@ -124,6 +124,8 @@ def leaf_key(x: Any) -> Any:
         return (kind, repr(x))
     if kind is Static:
         return kind  # another part of the key holds its value
+    if kind is set:
+        return (kind, SameObject(x))  # guards watch its items, and a result may be the set itself
     if kind is slice:
         return (kind, *[_static_part(part) for part in (x.start, x.stop, x.step)])
     hash(x)
@@ -286,7 +288,7 @@ def _why_refused(x: Any) -> str:
         return "whose bytes are in the order of other machines. Pass x.astype(x.dtype.newbyteorder('='))."
     return (
         "which is no tensor, array, number or container of them, and not hashable, so that it cannot be a "
-        "static value either. Pass a tuple, a dict or a dataclass of its parts (for a set: a frozenset)."
+        "static value either. Pass a tuple, a dict or a dataclass of its parts."
     )
 
 

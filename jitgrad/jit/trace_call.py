@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -57,6 +57,7 @@ def trace_call(
     try:
         with recording_in(trace):
             leaves, tensors = _traced_leaves(trace, call, shared)
+            sets = {k: frozenset(x) for k, x in enumerate(leaves) if type(x) is set}
             args, kwargs, held = optree.tree_unflatten(call.treedef, leaves)
             for place, traced_tensors in zip(call.held, held, strict=True):
                 if traced_tensors is not None:
@@ -65,7 +66,7 @@ def trace_call(
                     environment.hold(place, traced_tensors)
             with _looking_for_needs(trace):
                 result = environment.run(function, *(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
-            _check_containers(function, name, call, leaves, (args, kwargs, held))
+            _check_containers(function, name, call, leaves, (args, kwargs, held), sets)
             traced = _finish(trace, environment, call, tensors, result, donated)
             names = tuple(map(call.name, range(len(call.leaves))))
             return replace(traced, argument_names=names, shared=tuple([(k, call.leaves[k]) for k in sorted(shared)]))
@@ -96,9 +97,16 @@ def _looking_for_needs(trace: Trace) -> Iterator[None]:
 
 
 def _check_containers(
-    function: Callable[..., Any], name: str, call: Call, leaves: Sequence[Any], arguments: tuple[Any, ...]
+    function: Callable[..., Any],
+    name: str,
+    call: Call,
+    leaves: Sequence[Any],
+    arguments: tuple[Any, ...],
+    sets: Mapping[int, frozenset[Any]],
 ) -> None:
-    """The function must not change its dicts and lists: a compiled call would not do it again."""
+    """The function must not change its dicts, lists and ``sets``: a compiled call would not do it again."""
+    if any(leaves[k] != before for k, before in sets.items()):
+        raise _changed_argument(function, name)
     after, treedef = optree.tree_flatten(arguments, none_is_leaf=True, namespace=NAMESPACE)
     if treedef != call.treedef or any(a is not b for a, b in zip(after, leaves, strict=True)):
         given = optree.tree_leaves(arguments[:2], none_is_leaf=True, namespace=NAMESPACE)
@@ -110,11 +118,15 @@ def _check_containers(
                 "(`items[:] = [...]`) where it was replaced.",
                 _changed_places(call, leaves, arguments[2]),
             )
-        raise UnguardableError(
-            f"@jit function {name!r} at {Origin.of_code_of(function).full()} changes a dict, list or record that is an "
-            "argument; the compiled program would not do that again. Change a copy, such as dict(argument) or "
-            "[*argument], and return it."
-        )
+        raise _changed_argument(function, name)
+
+
+def _changed_argument(function: Callable[..., Any], name: str) -> UnguardableError:
+    return UnguardableError(
+        f"@jit function {name!r} at {Origin.of_code_of(function).full()} changes a dict, list, set or record that is an "
+        "argument; the compiled program would not do that again. Change a copy, such as dict(argument) or "
+        "[*argument], and return it."
+    )
 
 
 def _changed_places(call: Call, leaves: Sequence[Any], held: Sequence[Any]) -> list[HeldPlace]:

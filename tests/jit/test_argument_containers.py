@@ -67,7 +67,7 @@ def append(items: Any) -> Any:
 @pytest.mark.parametrize("f", [assign, replace, pop, append])
 def test_changes_of_a_container_are_refused_before_anything_changes(f: Any) -> None:
     items = {"a": A, "b": B, "list": [A]}
-    message = r"at .*test_argument_containers.py:\d+ changes a dict, list or record.*Change a copy"
+    message = r"at .*test_argument_containers.py:\d+ changes a dict, list, set or record.*Change a copy"
     with pytest.raises(UnguardableError, match=message):
         jg.jit(f)(items)
 
@@ -144,7 +144,7 @@ def test_static_fields_and_further_attributes_of_a_record_are_part_of_the_key() 
 def test_changed_and_returned_records_are_refused(change: Any) -> None:
     batch = Batch(jg.ones(2))
 
-    with pytest.raises(UnguardableError, match=r"changes a dict, list or record|return its parts"):
+    with pytest.raises(UnguardableError, match=r"changes a dict, list, set or record|return its parts"):
         jg.jit(lambda batch: change(batch))(batch)
     assert vars(batch).keys() == vars(Batch(batch.x)).keys() and batch.x.tolist() == [1.0, 1.0]
 
@@ -167,3 +167,26 @@ class Slots:
 
     def __iter__(self):
         return iter(self.items)
+
+
+@pytest.mark.parametrize("check", ["off", "always"])
+def test_a_set_is_watched_for_its_items(check: str) -> None:
+    words, other, tensors = {"a", "b"}, {"c"}, {jg.ones(2), jg.tensor([3.0, 4.0])}
+    compiled = jg.jit(lambda x, s: (x * len(s) if "a" in s else -x, s), check=check, backend="python")
+    x = jg.tensor([1.0, 2.0])
+    for s in (words, words, other, words, words):
+        result, given = compiled(x, s)
+        assert given is s
+        assert result.tolist() == ((x * len(s)) if "a" in s else -x).tolist()
+        other.add("a")
+        words.symmetric_difference_update({"a", "z"})
+
+    total = jg.jit(lambda x, s: sum(s, x), check=check, backend="python")
+    for _ in range(3):
+        assert total(x, tensors).tolist() == sum(tensors, x).tolist()
+        next(iter(tensors)).add_(1.0)
+
+
+def test_a_set_that_the_function_changes_is_refused() -> None:
+    with pytest.raises(jg.errors.UnguardableError, match="changes a dict, list, set or record that is an argument"):
+        jg.jit(lambda x, s: s.add(1) or x, backend="python")(jg.ones(2), set())
