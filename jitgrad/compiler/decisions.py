@@ -21,8 +21,9 @@ from jitgrad.core.dispatch import apply_op
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import ASTYPE, abs, astype
+from jitgrad.ops.arithmetic import abs, astype
 from jitgrad.ops.comparison import not_equal
+from jitgrad.ops.identity import NUMBER_OF
 from jitgrad.ops.movement import reshape
 from jitgrad.ops.positions import COUNTED
 
@@ -97,7 +98,7 @@ class Decisions:
                 if (is_small := self.decide(trace, small, "bool()")) is None or not is_small:
                     return None
             aval = FLOAT_AVAL if bound is None else INT_AVAL
-            (value,) = trace.emit(ASTYPE, (trace.current(flat),), aval, {"dtype": aval.dtype})
+            (value,) = trace.emit(NUMBER_OF, (trace.current(flat),), aval, {})
         trace.numbers.add(value)
         trace.has_numbers = True
         boxed = np.empty((), object)

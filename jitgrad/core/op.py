@@ -58,7 +58,7 @@ class OpDef:
     domain: tuple[str, ...] = ()
     sample_attrs: Mapping[str, Any] = field(default_factory=dict)
     multiple: bool = False  # results are a tuple
-    weak_results: bool = False  # `abstract` says which of several results promote like Python numbers
+    weak_results: bool = False  # `abstract` says which results promote like Python numbers though the operands do not
     views: bool = False  # eager may return a view of its first operand
     renames: bool = False  # movement that only renames, adds or repeats axes: free inside a kernel
     keeps_order: bool = False  # movement to other axes that leaves the elements in their order

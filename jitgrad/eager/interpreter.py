@@ -103,7 +103,8 @@ class EagerInterpreter(Untraced):
             view = Tensor(result, storage=operands[0]._storage)
             view._storage.share(operands[0], view, op, attrs)
             return view
-        if result.ndim == 0 and op.kind is Kind.ELEMENTWISE and result.dtype.kind != "b" and all(a.weak for a in avals):
+        weak = op.weak_results or (op.kind is Kind.ELEMENTWISE and all(a.weak for a in avals))
+        if weak and result.ndim == 0 and result.dtype.kind != "b":
             return Tensor(result, Aval((), result.dtype, weak=True))
         return Tensor(result)
 

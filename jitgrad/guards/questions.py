@@ -17,6 +17,7 @@ import numpy as np
 
 from jitgrad.core.aval import is_number_of_trace
 from jitgrad.core.context import current_interpreter
+from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import UNKNOWN, BoundFunction, guard_bases, guard_class_attribute
 from jitgrad.guards.contents import WEAK_CONTAINERS
@@ -139,7 +140,7 @@ def _type_of_number(frame: ShadowFrame, value: Any) -> None:
 def _numpy_scalar(value: Any) -> tuple[int, np.generic] | None:
     """The position of the argument that is a NumPy scalar, and that, if the tensor ``value`` stands for it."""
     scalars = getattr(current_interpreter.get(), "scalars", None)
-    return scalars.get(value._data) if scalars and type(value) is Tensor else None
+    return scalars.get(value._data) if scalars and type(value) is Tensor and type(value._data) is Value else None
 
 
 def _has_class(value: Any) -> bool:

@@ -1,11 +1,15 @@
-"""Identities: stop_gradient for detach and no_grad, alias for inputs of levels, updated for leaves that were changed."""
+"""Identities: stop_gradient for detach and no_grad, alias for inputs of levels, updated for leaves that were changed, and
+number_of for elements that become numbers of Python's."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
-from jitgrad.core.aval import same_dtype
-from jitgrad.core.op import define_elementwise
+from jitgrad.core.aval import PYTHON_SCALAR_DTYPES, Aval, Dtype, same_dtype
+from jitgrad.core.op import Kind, define, define_elementwise
 
 STOP_GRADIENT = define_elementwise(
     "stop_gradient(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, domain=("real",), takes_complex=True
@@ -31,4 +35,30 @@ UPDATED = define_elementwise(
     dtypes=same_dtype,
     vjp=(lambda g, _out, _leaf, _new: g, None),
     takes_complex=True,
+)
+
+
+def _dtype_of_number(x: Aval) -> Dtype:
+    return PYTHON_SCALAR_DTYPES[int if x.dtype.kind in "biu" else float]
+
+
+def _number_dtypes(avals: Sequence[Aval]) -> tuple[tuple[Dtype, ...], Dtype]:
+    return (avals[0].dtype,), _dtype_of_number(avals[0])
+
+
+def _number_aval(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Aval:
+    return Aval(avals[0].shape, _dtype_of_number(avals[0]), weak=True)
+
+
+# What item() gives: other operands do not take its dtype. An op of its own, so that a program that is traced or
+# differentiated again keeps that.
+NUMBER_OF = define(
+    "number_of(x)",
+    kind=Kind.ELEMENTWISE,
+    scalar="x",
+    eager=lambda x: x.astype(PYTHON_SCALAR_DTYPES[int if x.dtype.kind in "biu" else float]),
+    dtypes=_number_dtypes,
+    abstract=_number_aval,
+    weak_results=True,
+    domain=("real",),
 )

@@ -66,14 +66,14 @@ FORMS: dict[str, Callable[[Any, float], Any]] = {
 
 
 @pytest.mark.parametrize("values", [100, pytest.param(1000, marks=pytest.mark.slow)])
-def test_many_values_of_a_closure_float_are_two_compiles(values: int) -> None:
-    s, x = 0.0, array(6)
-    f = jit(lambda x: jg.tanh(x) * s, check="off")
+def test_many_values_of_a_static_float_are_two_compiles(values: int) -> None:
+    x = array(6)
+    f = jit(lambda x, s: jg.tanh(x) * s, check="off", static_argnames="s")
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         for k in range(values):
             s = 0.35 + 0.7 * k
-            np.testing.assert_allclose(f(x).numpy(), np.tanh(x.numpy()) * np.float32(s), rtol=1e-6)
+            np.testing.assert_allclose(f(x, s=s).numpy(), np.tanh(x.numpy()) * np.float32(s), rtol=1e-6)
 
     assert f.cache_info().traces == values
     assert kernels_made(f) == 2
@@ -82,12 +82,12 @@ def test_many_values_of_a_closure_float_are_two_compiles(values: int) -> None:
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("form", FORMS)
 def test_every_value_gives_its_own_result(form: str, dtype: str, backend: str) -> None:
-    s, x = 0.0, array(5, 7, dtype=dtype)
-    f = jit(lambda x: FORMS[form](x, s), check="off")
+    x = array(5, 7, dtype=dtype)
+    f = jit(FORMS[form], check="off", static_argnames="s")
     first = 0
     for k in range(6):
         s = 0.37 + 0.11 * k
-        np.testing.assert_allclose(f(x).numpy(), FORMS[form](x, s).numpy(), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(f(x, s=s).numpy(), FORMS[form](x, s).numpy(), rtol=1e-5, atol=1e-5)
         first = first or kernels_made(f)
 
     assert f.cache_info().traces == 6
@@ -96,14 +96,13 @@ def test_every_value_gives_its_own_result(form: str, dtype: str, backend: str) -
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_special_numbers_arrive_bit_for_bit(dtype: str, backend: str) -> None:
-    s, x = 0.1, array(4, dtype=dtype)
-    f = jit(lambda x: jg.where(x > 0.0, x, s), check="off")
-    g = jit(lambda x: jg.copysign(x, s) * jg.minimum(jg.abs(x), s), check="off")
-    for value in (0.7, *SPECIAL):
-        s = value
+    x = array(4, dtype=dtype)
+    f = jit(lambda x, s: jg.where(x > 0.0, x, s), check="off", static_argnames="s")
+    g = jit(lambda x, s: jg.copysign(x, s) * jg.minimum(jg.abs(x), s), check="off", static_argnames="s")
+    for s in (0.7, *SPECIAL):
         for ours in (f, g):
             with np.errstate(all="ignore"):
-                found, wanted = ours(x).numpy(), ours.eager(x).numpy()
+                found, wanted = ours(x, s=s).numpy(), ours.eager(x, s).numpy()
             np.testing.assert_array_equal(found, wanted)
             np.testing.assert_array_equal(np.signbit(found) | np.isnan(found), np.signbit(wanted) | np.isnan(wanted))
     assert kernels_made(f) <= 3  # where the literals of ``x > 0.0`` and ``s`` are both zero, they are one
@@ -111,10 +110,10 @@ def test_special_numbers_arrive_bit_for_bit(dtype: str, backend: str) -> None:
 
 
 def test_equal_literals_of_the_first_kernel_may_differ_in_the_next(backend: str) -> None:
-    a, b, x = 0.5, 0.5, array(9)
-    f = jit(lambda x: jg.exp(x * a) * b, check="off")
+    x = array(9)
+    f = jit(lambda x, a, b: jg.exp(x * a) * b, check="off", static_argnames=("a", "b"))
     for a, b in ((0.5, 0.5), (0.25, 0.25), (0.1, 0.7), (0.7, 0.1)):
-        np.testing.assert_allclose(f(x).numpy(), np.exp(x.numpy() * np.float32(a)) * np.float32(b), rtol=1e-6)
+        np.testing.assert_allclose(f(x, a=a, b=b).numpy(), np.exp(x.numpy() * np.float32(a)) * np.float32(b), rtol=1e-6)
     assert kernels_made(f) == 2
 
 

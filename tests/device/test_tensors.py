@@ -140,8 +140,12 @@ def test_the_error_names_the_arguments_that_the_user_gave() -> None:
 
     with pytest.raises(DeviceError, match=r"cross_entropy .*f32\[3,4\] \(logits\) is on cuda, .*i64\[3\] \(target\) is on the"):
         jg.cross_entropy(x, labels)
-    with pytest.raises(DeviceError, match=r"set_item .*f32\[3,4\] \(target\) is on cuda, .*bool\[3,4\] \(index\) is on the host"):
-        x[jg.tensor(X > 0)] = 0.0
+
+
+def test_a_mask_on_the_host_selects_on_the_device() -> None:
+    x = jg.tensor(X, device="cuda")
+    x[jg.tensor(X > 0)] = 0.0
+    np.testing.assert_array_equal(x.cpu().numpy(), np.minimum(X, 0.0))
 
 
 def test_files_are_loaded_to_a_device_and_modules_take_them_from_anywhere(tmp_path: Path) -> None:

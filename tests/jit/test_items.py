@@ -187,3 +187,18 @@ def test_a_training_loop_that_returns_items() -> None:
         return [f(jg.tensor(row)) for row in ROWS * 5]
 
     np.testing.assert_allclose(run(jg.jit), run(lambda f: f), rtol=1e-12)
+
+
+def test_gradients_through_a_program_with_a_number_keep_the_dtype() -> None:
+    """The number was a float64 tensor where a program is differentiated, or traced again: a warning, then eager execution."""
+    scaled = jg.jit(lambda x: x * x.sum().item(), backend="python", check="off")
+    x = jg.tensor([1.0, 2.0], requires_grad=True)
+    loss = jg.jit(lambda x: (scaled(x) * 2).sum(), backend="python", check="off")
+    for _ in range(2):
+        x.grad = None
+        result = loss(x)
+        result.backward()
+        assert result.dtype == np.float32
+        assert x.grad is not None
+        assert x.grad.tolist() == [6.0, 6.0]
+        assert jg.grad(lambda x: scaled(x).sum())(x.detach()).tolist() == [3.0, 3.0]

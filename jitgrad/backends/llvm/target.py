@@ -148,15 +148,15 @@ def _new_machine(level: int = 3) -> Any:
     )
 
 
-# Machines of each level that no thread uses: making one takes as long as the lightest passes over a kernel.
-_idle_machines: defaultdict[int, list[Any]] = defaultdict(list)
+# Machines that no thread uses, by level, CPU and features: making one takes as long as the lightest passes over a kernel.
+_idle_machines: defaultdict[tuple[int, str, str], list[Any]] = defaultdict(list)
 
 
-def _idle_machine(level: int) -> Any:
+def _idle_machine(key: tuple[int, str, str]) -> Any:
     try:
-        return _idle_machines[level].pop()
+        return _idle_machines[key].pop()
     except IndexError:
-        return _new_machine(level)
+        return _new_machine(key[0])
 
 
 def optimize(text: str, linked: Sequence[str], keep: str, effort: Effort = LOOPS) -> Any:
@@ -179,8 +179,8 @@ class _Job:
     def __init__(self, text: str, linked: Sequence[str], keep: str, effort: Effort = LOOPS) -> None:
         self.has_marks: bool = nontemporal.has_marks(text)
         with LLVM_LOCK:
-            self.level, self.context = effort.level, binding.create_context()
-            self.machine = _idle_machine(effort.level)
+            self.kind, self.context = (effort.level, cpu(), features()), binding.create_context()
+            self.machine = _idle_machine(self.kind)
             self.module = _parsed(text, linked, keep, self.context)
             self.passes, self.builder = _passes(self.machine, effort)
 
@@ -196,7 +196,7 @@ class _Job:
         text = printed(module)
         raises, absolute = ".const.picklebuf." in text, _ABSOLUTE_ADDRESS.search(text) is not None
         object_code = emit_object(self.machine, module)
-        _idle_machines[self.level].append(self.machine)
+        _idle_machines[self.kind].append(self.machine)
         return CompiledModule(object_code, module, raises, externals(text), absolute)
 
 
