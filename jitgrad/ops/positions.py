@@ -15,6 +15,7 @@ from jitgrad.core.errors import ShapeError
 from jitgrad.core.ir import Value
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.stable_order import distinct_elements
 from jitgrad.ops.movement import PERMUTE_DIMS, slice, squeeze
 from jitgrad.ops.operand import apply, contents_of
 
@@ -29,8 +30,14 @@ def _true_positions(mask: Array, *, count: int) -> Array:
     return found
 
 
+def _found_distinct(x: Array, axis: int | None, equal_nan: bool) -> tuple[Array, Array, Array]:
+    if axis is None and x.dtype.kind in "biuf":
+        return distinct_elements(x, equal_nan)
+    return np.unique(x, True, True, True, axis, equal_nan=equal_nan)[1:]
+
+
 def _distinct(x: Array, *, axis: int | None, equal_nan: bool) -> tuple[Array, ...]:
-    _, first, inverse, counts = np.unique(x, True, True, True, axis, equal_nan=equal_nan)
+    first, inverse, counts = _found_distinct(x, axis, equal_nan)
     length = x.size if axis is None else x.shape[axis]
     longer = (0, length - first.size)
     return np.pad(first, longer), np.asarray(inverse), np.pad(counts, longer), np.asarray(first.size)
@@ -147,7 +154,7 @@ def distinct(x: Any, what: str, axis: int | None = None, *, equal_nan: bool = Tr
 
     number = length_in_call(x, what, count)
     if number is None:
-        first, inverse, counts = np.unique(contents_of(x, what), True, True, True, axis, equal_nan=equal_nan)[1:]
+        first, inverse, counts = _found_distinct(np.asarray(contents_of(x, what)), axis, equal_nan)
         made = current_interpreter.get().constant
         return first, made(np.asarray(inverse, np.int64)), made(np.asarray(counts, np.int64))
     first, inverse, counts, _ = parts

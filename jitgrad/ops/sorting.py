@@ -14,6 +14,7 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.stable_order import stable_argsort
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.comparison import greater, greater_equal, logical_not
 from jitgrad.ops.creation import asarray
@@ -29,13 +30,12 @@ _MANY = 16  # from this part of a row on, sorting all of it is as fast
 
 
 def _argsort(x: Array, *, axis: int, descending: bool, stable: bool) -> Array:
-    kind: Any = "stable" if stable else None
     if not descending:
-        return np.argsort(x, axis=axis, kind=kind)
+        return stable_argsort(x, axis) if stable else np.argsort(x, axis=axis)
     # backwards twice, so that equal elements keep their order
     last: int = x.shape[axis] - 1
     backwards = (*[np.s_[:]] * axis, np.s_[::-1])
-    return last - x[backwards].argsort(axis=axis, kind=kind)[backwards]
+    return last - (stable_argsort(x[backwards], axis) if stable else x[backwards].argsort(axis=axis))[backwards]
 
 
 def _argtopk(x: Array, *, axis: int, count: int) -> Array:
