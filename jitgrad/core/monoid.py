@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Array, Dtype
+from jitgrad.core.long_products import is_long_product, long_product
 from jitgrad.core.long_sums import is_long, long_sum
 
 
@@ -64,6 +65,8 @@ class Monoid:
         wide = np.dtype(np.float32) if self.on_floats and x.dtype == np.float16 else None
         if self.in_f64 and is_long(x.shape, axis, x.dtype):
             result = long_sum(x, axis, wide)
+        elif self.ufunc is np.multiply and is_long_product(x.shape, axis, x.dtype):
+            result = long_product(x, axis, wide)
         else:
             result = self.ufunc.reduce(x, axis=axis, dtype=wide)
         return result if wide is None else result.astype(x.dtype)

@@ -12,7 +12,8 @@ import numpy as np
 
 from jitgrad.core.aval import Array
 
-_LEAST = 1 << 10  # elements of a line; fewer are sorted as fast by NumPy's stable sort
+_LEAST = 1 << 10  # elements; fewer are sorted as fast by NumPy's stable sort
+_SHORT = 16  # elements of a line, likewise
 _BITS = 63  # of a key and a position
 _NAN_KEY = np.int64(0x7FFFFFFF)  # above that of infinity
 
@@ -20,7 +21,7 @@ _NAN_KEY = np.int64(0x7FFFFFFF)  # above that of infinity
 def stable_argsort(x: Array, axis: int) -> Array:
     """The int64 positions that sort ``x`` along ``axis``, those of equals in order; NaN counts as largest."""
     length = x.shape[axis]
-    if length < _LEAST or not x.size or x.dtype.kind not in "biuf" or x.dtype.itemsize > 8:
+    if x.size < _LEAST or length < _SHORT or x.dtype.kind not in "biuf" or x.dtype.itemsize > 8:
         return np.argsort(x, axis=axis, kind="stable")
     lines = np.moveaxis(x, axis, -1)
     bits = (length - 1).bit_length()
@@ -47,7 +48,8 @@ def _keys(lines: Array, bits: int) -> Array | None:
     least = lines.min()
     if (int(lines.max()) - int(least)).bit_length() > bits:
         return None
-    return np.subtract(lines, least).view(np.int64)
+    keys: Array = np.subtract(lines, least).view(np.int64)
+    return keys
 
 
 def _keys_of_floats(lines: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from jitgrad.core.aval import normalize_axes, normalize_axis
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.numpy.arguments import floating, tensor_of
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import reduce, sorting
@@ -23,6 +24,7 @@ from jitgrad.ops.placement import beside_operands
 from jitgrad.ops.rounding import remainder, rint
 
 
+@composed
 @beside_operands
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """The ``n``-th differences of neighbours along ``axis``."""

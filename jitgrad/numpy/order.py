@@ -12,6 +12,7 @@ import numpy as np
 from jitgrad.core.aval import is_number_of_trace, normalize_axes
 from jitgrad.core.errors import ArgumentError, ShapeError, TracedValueError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.numpy.arguments import INT64, floating, refuse, tensor_of
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import comparison, creation, reduce, sorting
@@ -171,7 +172,8 @@ def quantile(
 
     ``method`` is "linear", "lower", "higher", "midpoint" or "nearest".
     """
-    return _quantile(a, q, axis, out, method, keepdims, skip_nan=False)
+    refuse("quantile", out=out)
+    return _quantile(a, q, axis, method, keepdims, skip_nan=False)
 
 
 def nanquantile(
@@ -179,11 +181,12 @@ def nanquantile(
     keepdims: bool = False,
 ) -> Tensor:  # fmt: skip
     """:func:`quantile` of the elements that are not NaN."""
-    return _quantile(a, q, axis, out, method, keepdims, skip_nan=True)
-
-
-def _quantile(a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool, *, skip_nan: bool) -> Tensor:
     refuse("quantile", out=out)
+    return _quantile(a, q, axis, method, keepdims, skip_nan=True)
+
+
+@composed
+def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, *, skip_nan: bool) -> Tensor:
     if method not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise ArgumentError(f"quantile: method must be linear, lower, higher, midpoint or nearest, got {shown(method)}")
     if is_number_of_trace(q):

@@ -6,6 +6,7 @@ from typing import Any
 
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.numpy.arguments import in_dtype, refuse, tensor_of, tensors_of
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import diagonals, linalg, reduce
@@ -95,6 +96,7 @@ def kron(a: Any, b: Any) -> Tensor:
 
 
 @takes_dim()
+@composed
 @beside_operands
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Tensor:
     """The cross products of vectors of length 3 along an axis."""
@@ -109,6 +111,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     return stack(parts, axisc if axisc >= 0 else parts[0].ndim + 1 + axisc)
 
 
+@composed
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Tensor:
     """The sum of a diagonal."""
     refuse("trace", out=out)

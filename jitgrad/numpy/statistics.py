@@ -13,6 +13,7 @@ from jitgrad.core.aval import normalize_axes, normalize_axis, real_dtype_of
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.monoid import sum_dtype
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.numpy.arguments import FLOAT64, INT64, floating, in_dtype, refuse, tensor_of
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import arithmetic, reduce
@@ -128,6 +129,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> T
     return subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
+@composed
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """The number of elements over ``axis`` that are not zero."""
     return reduce.sum(not_equal(tensor_of(a), 0), axis, keepdims, dtype=INT64)
@@ -219,11 +221,13 @@ def _filled(a: Any, value: float) -> Tensor:
     return where(isnan(given), value, given) if given.dtype.kind in "fc" else given
 
 
+@composed
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements that are not NaN."""
     return sum(_filled(a, 0.0), axis, dtype, out, keepdims)
 
 
+@composed
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Tensor:
     """The product of the elements that are not NaN."""
     return prod(_filled(a, 1.0), axis, dtype, out, keepdims)
@@ -243,6 +247,7 @@ def _count(a: Tensor, axis: Any, keepdims: bool) -> Tensor:
     return astype(reduce.sum(logical_not(isnan(a)), axis, keepdims), real_dtype_of(a.dtype))
 
 
+@composed
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Tensor:
     """The mean of the elements that are not NaN; NaN where there are none."""
     given = in_dtype(floating(a), dtype)
@@ -251,6 +256,7 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
     return divide(nansum(given, axis, None, out, keepdims), _count(given, axis, keepdims))
 
 
+@composed
 def nanvar(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False
 ) -> Tensor:
@@ -267,6 +273,7 @@ def nanvar(
     return divide(total, where(degrees > 0, degrees, math.nan))
 
 
+@composed
 def nanstd(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False
 ) -> Tensor:
@@ -284,12 +291,14 @@ def _nan_extremum(choose: Callable[..., Tensor], worst: float, a: Any, axis: Any
     return where(nothing, math.nan, choose(_filled(given, worst), axis, keepdims))
 
 
+@composed
 def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Tensor:
     """The largest of the elements that are not NaN."""
     refuse("nanmax", out=out)
     return _nan_extremum(reduce.max, -math.inf, a, axis, keepdims)
 
 
+@composed
 def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Tensor:
     """The smallest of the elements that are not NaN."""
     refuse("nanmin", out=out)

@@ -262,38 +262,34 @@ def full_like(
     if memory_format is not None:
         check_memory_format("full_like", memory_format)
     aval = aval_of(FULL, x)
-    held_by_all = type(fill_value) is int and fill_value in (0, 1) and not aval.weak and current_interpreter.other() is None
-    if held_by_all and dtype is None and device is None and not requires_grad and type(getattr(x, "_data", 0)) is np.ndarray:
+    on_host = current_interpreter.other() is None and type(getattr(x, "_data", 0)) is np.ndarray
+    held_by_all = on_host and type(fill_value) is int and fill_value in (0, 1) and not aval.weak
+    if held_by_all and dtype is None and device is None and not requires_grad:
         return Tensor.of_result(_full(fill_value, shape=aval.shape, dtype=aval.dtype), aval)  # as below, at once
-    place = x.device if device is None and isinstance(x, Tensor) else device
-    return full(aval.shape, fill_value, dtype=dtype or aval.dtype, device=place, requires_grad=requires_grad)
+    if device is None and isinstance(x, Tensor) and not (on_host and creation_device.get() is None):
+        device = x.device
+    return full(aval.shape, fill_value, dtype=dtype or aval.dtype, device=device, requires_grad=requires_grad)
 
 
 def zeros_like(
     x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Zeros in the shape and dtype of ``x``."""
-    return full_like(
-        x, 0, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format
-    )
+    return full_like(x, 0, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
 
 
 def ones_like(
     x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Ones in the shape and dtype of ``x``."""
-    return full_like(
-        x, 1, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format
-    )
+    return full_like(x, 1, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
 
 
 def empty_like(
     x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """A tensor to be filled (it holds zeros) in the shape and dtype of ``x``."""
-    return full_like(
-        x, 0, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format
-    )
+    return full_like(x, 0, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
 
 
 # --- from indices ------------------------------------------------------------------------------------------------
@@ -390,5 +386,8 @@ def eye(
 ) -> Tensor:
     """A matrix with ones on the ``k``-th diagonal and zeros elsewhere."""
     shape = _checked_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    if current_interpreter.other() is None and creation_device.get() is None and type(k) is int:
+        out = Tensor(np.eye(shape[0], shape[1], k, dtype=check_supported("eye", dtype or get_default_dtype())))
+        return out.requires_grad_() if requires_grad else out
     on_diagonal = equal(add(iota(shape, 0), k), iota(shape, 1))
     return _finish(on_diagonal, dtype or get_default_dtype(), "eye", requires_grad)

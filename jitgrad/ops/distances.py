@@ -47,6 +47,7 @@ def pairwise_distance(x: Any, y: Any, ord: float = 2.0, eps: float = 1e-6, keepd
     return norm(add(subtract(x, y), eps), None if ord == 2 else ord, -1, keepdims)
 
 
+@composed
 def pdist(x: Any, p: float = 2.0) -> Tensor:
     """The p-norms of the differences of all pairs of rows of ``x`` [n, d]: [n * (n - 1) / 2], those of row 0 first."""
     rows = asarray(x)

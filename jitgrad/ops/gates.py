@@ -7,6 +7,7 @@ from typing import Any
 from jitgrad.core.aval import normalize_axis
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops import arithmetic
 from jitgrad.ops.arithmetic import add, divide, multiply, negative, sign, subtract
 from jitgrad.ops.comparison import greater, where
@@ -48,6 +49,7 @@ def softmin(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
 
 
 @takes_dim()
+@composed
 def glu(x: Any, axis: int = -1) -> Tensor:
     """The first half of ``x`` along ``axis``, times the sigmoid of the second (Y. Dauphin et al., ICML 2017).
 

@@ -18,7 +18,7 @@ from jitgrad.ops.arithmetic import astype, multiply
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import full, iota, zeros
 from jitgrad.ops.keywords import takes_dim
-from jitgrad.ops.movement import SliceIndex, broadcast_to, cut, flatten, reshape, slice
+from jitgrad.ops.movement import SliceIndex, broadcast_to, cut, expand_dims, flatten, reshape, slice, squeeze
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.quick_calls import as_slices, prepare_gather, prepare_scatter_add, prepare_take
 
@@ -360,6 +360,12 @@ def take_along_axis(x: Operand, indices: Operand | Sequence[Any], axis: int = -1
     wanted = [(*common[:k], v.shape[k], *common[k + 1 :]) for v in (a, b)]
     x = x if a.shape == wanted[0] else broadcast_to(x, wanted[0])
     return apply(GATHER, x, positions if b.shape == wanted[1] else broadcast_to(positions, wanted[1]), axis=k)
+
+
+@composed
+def elements_at(x: Operand, indices: Tensor, axis: int) -> Tensor:
+    """The elements of ``x`` at ``indices`` along ``axis``, one in each line: of the shape of ``indices``."""
+    return squeeze(take_along_axis(x, expand_dims(indices, axis), axis), axis)
 
 
 @takes_dim()

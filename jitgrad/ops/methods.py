@@ -14,6 +14,7 @@ from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError, InPlac
 from jitgrad.core.ir import Value
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.eager.single_ops import single_op
 from jitgrad.ops import (
     arithmetic,
     comparison,
@@ -289,7 +290,7 @@ def _part(part_of: Callable[[Any], Tensor], doc: str) -> property:
 
 
 def _cast(dtype: Any) -> Callable[..., Tensor]:
-    return lambda self, memory_format=None: _to(self, dtype=dtype, memory_format=memory_format)
+    return single_op(lambda self, memory_format=None: _to(self, dtype=dtype, memory_format=memory_format))
 
 
 @takes_dim()

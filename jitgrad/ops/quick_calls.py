@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Shape
+from jitgrad.core.long_products import is_long_product, long_product
 from jitgrad.core.long_sums import is_long, long_sum
 
 
@@ -55,6 +56,8 @@ def prepare_total(ufunc: np.ufunc) -> Callable[[Sequence[Aval], Mapping[str, Any
             return None
         if ufunc is np.add and is_long(x.shape, axis, x.dtype):
             return lambda x: long_sum(x, axis)
+        if ufunc is np.multiply and is_long_product(x.shape, axis, x.dtype):
+            return lambda x: np.asarray(long_product(x, axis))
         reduce, along = ufunc.reduce, axis[0] if len(axis) == 1 else axis
         if len(axis) < avals[0].ndim:
             return lambda x: reduce(x, along)

@@ -25,7 +25,7 @@ from jitgrad.ops.arithmetic import add, astype, divide, sqrt, subtract
 from jitgrad.ops.comparison import Selected, equal, greater, isfinite, less, where
 from jitgrad.ops.complex_parts import squared_size
 from jitgrad.ops.identity import STOP_GRADIENT
-from jitgrad.ops.indexing import take_along_axis
+from jitgrad.ops.indexing import elements_at, take_along_axis
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import SUM, AxisArgument, expand_dims, place, reshape, squeeze
 from jitgrad.ops.operand import Operand, ValuesAndIndices, apply
@@ -168,9 +168,11 @@ def _with_position(
     """The elements at ``position``, to which the gradient flows, and where they are."""
     if not aval_of(MAX, x).ndim:
         return ValuesAndIndices(reshape(x, ()), position(x, axis))
-    indices = position(x, axis, keepdims=True)
-    values = take_along_axis(x, indices, axis)
-    return ValuesAndIndices(values, indices) if keepdims else ValuesAndIndices(squeeze(values, axis), squeeze(indices, axis))
+    if keepdims:
+        indices = position(x, axis, keepdims=True)
+        return ValuesAndIndices(take_along_axis(x, indices, axis), indices)
+    indices = position(x, axis)
+    return ValuesAndIndices(elements_at(x, indices, axis), indices)
 
 
 def _largest(x: Operand, axis: int, keepdims: bool = False) -> ValuesAndIndices:

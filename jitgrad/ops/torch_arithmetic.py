@@ -9,6 +9,7 @@ import numpy as np
 from jitgrad.core.aval import normalize_axis
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, sign, subtract
 from jitgrad.ops.comparison import less, logical_and, logical_xor, not_equal
 from jitgrad.ops.creation import asarray, full, ones
@@ -103,6 +104,7 @@ def bucketize(x: Operand, boundaries: Operand, *, right: bool = False, out_int32
 
 
 @takes_dim()
+@composed
 def logcumsumexp(x: Operand, axis: int) -> Tensor:
     """``log(cumsum(exp(x)))`` along ``axis`` without overflow, by doubling (W. D. Hillis, G. L. Steele, "Data parallel
     algorithms", 1986)."""

@@ -16,11 +16,11 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
 from jitgrad.eager.single_ops import single_op
 from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply, subtract
-from jitgrad.ops.comparison import greater_equal, isnan, less_equal, logical_or, where
-from jitgrad.ops.creation import asarray, detached, full_like, iota
-from jitgrad.ops.indexing import as_constant, scatter_add, take, take_along_axis
+from jitgrad.ops.comparison import where
+from jitgrad.ops.creation import asarray, iota
+from jitgrad.ops.indexing import as_constant, elements_at, scatter_add, take, take_along_axis
 from jitgrad.ops.inplace import with_item
-from jitgrad.ops.joining import chunked, concat
+from jitgrad.ops.joining import chunked
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.movement import (
@@ -39,9 +39,11 @@ from jitgrad.ops.movement import (
 from jitgrad.ops.norms import norm
 from jitgrad.ops.operand import Operand, ValuesAndIndices
 from jitgrad.ops.placement import beside
+from jitgrad.ops.point_distances import distances_in_blocks
 from jitgrad.ops.reduce import max as max_
 from jitgrad.ops.reduce import mean, std, var
 from jitgrad.ops.reduce import min as min_
+from jitgrad.ops.running_extremes import running_position
 from jitgrad.ops.sorting import argsort
 from jitgrad.ops.subscript import get_item
 from jitgrad.ops.view_lists import lists_views
@@ -115,8 +117,14 @@ def cdist(
     From the differences themselves, whatever ``compute_mode`` says: the way by products loses half of the digits of
     small distances.
     """
-    difference = subtract(expand_dims(x, -2), expand_dims(y, -3))
-    return norm(difference, None if p == 2 else p, -1)
+    if p == 2 and (found := distances_in_blocks(x, y)) is not None:
+        return found
+    return _norms_of_differences(x, y, None if p == 2 else p)
+
+
+@composed
+def _norms_of_differences(x: Operand, y: Operand, order: float | None) -> Tensor:
+    return norm(subtract(expand_dims(x, -2), expand_dims(y, -3)), order, -1)
 
 
 # --- selections --------------------------------------------------------------------------------------------------
@@ -323,8 +331,10 @@ def kthvalue(x: Operand, k: int, axis: int = -1, keepdims: bool = False) -> Valu
     if not aval.ndim or not 1 <= operator.index(k) <= aval.shape[a]:
         raise ArgumentError(f"kthvalue: k={k} of axis {axis} of {aval}; it must be between 1 and the axis's length")
     indices = cut(argsort(x, a), a, k - 1, k)
-    values = take_along_axis(x, indices, a)
-    return ValuesAndIndices(values, indices) if keepdims else ValuesAndIndices(squeeze(values, a), squeeze(indices, a))
+    if keepdims:
+        return ValuesAndIndices(take_along_axis(x, indices, a), indices)
+    positions = squeeze(indices, a)
+    return ValuesAndIndices(elements_at(x, positions, a), positions)
 
 
 @takes_dim()
@@ -340,23 +350,10 @@ def cummin(x: Operand, axis: int) -> ValuesAndIndices:
 
 
 def _running_extremum(what: str, x: Operand, axis: int, largest: bool) -> ValuesAndIndices:
-    """A scan by doubling (W. D. Hillis, G. L. Steele, "Data parallel algorithms", 1986) for the positions."""
     given = asarray(x)
     k = normalize_axis(what, axis, given.ndim)
-    n = given.shape[k] if given.ndim else 1
-    values = detached(given)
-    with beside(given):
-        indices = iota(given.shape, k) if given.ndim else full_like(given, 0, dtype=np.int64)
-    step = 1
-    while step < n:
-        late, early = cut(values, k, step, n), cut(values, k, 0, n - step)
-        keeps = greater_equal(late, early) if largest else less_equal(late, early)
-        keeps = logical_or(keeps, isnan(late)) if given.dtype.kind == "f" else keeps
-        best = where(keeps, cut(indices, k, step, n), cut(indices, k, 0, n - step))
-        values = concat([cut(values, k, 0, step), where(keeps, late, early)], k)
-        indices = concat([cut(indices, k, 0, step), best], k)
-        step *= 2
-    return ValuesAndIndices(take_along_axis(given, indices, k) if given.ndim else given, indices)
+    indices = running_position(given, k, largest)
+    return ValuesAndIndices(take_along_axis(given, indices, k), indices)
 
 
 # --- limits ------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from jitgrad.core.aval import normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, greater, less, logical_and, not_equal, where
 from jitgrad.ops.creation import asarray, detached, full, iota, zeros
@@ -50,16 +51,22 @@ def mode(x: Operand, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices
             return ValuesAndIndices(given, full((), 0, dtype=np.int64))
     if not given.shape[k]:
         raise ShapeError(f"mode over axis {axis} of {given.aval}: an empty axis has no most frequent element")
-    order = argsort(given, k)
-    ordered, n = take_along_axis(detached(given), order, k), given.shape[k]
-    with beside(given):
-        place = iota(given.shape, k)
-    begins = not_equal(cut(ordered, k, 1, n), cut(ordered, k, 0, n - 1))
-    starts = where(concat([equal(cut(place, k, 0, 1), 1), begins], k), place, 0)
-    longest = argmax(subtract(place, cummax(starts, k).values), k, keepdims=True)
-    indices = take_along_axis(order, longest, k)
+    indices = _last_of_most_frequent(detached(given), k)
     values = take_along_axis(given, indices, k)
     return ValuesAndIndices(*(y if keepdims else squeeze(y, k) for y in (values, indices)))
+
+
+@composed
+def _last_of_most_frequent(x: Tensor, axis: int) -> Tensor:
+    """The positions that `mode` finds, as an axis of length 1."""
+    order = argsort(x, axis)
+    ordered, n = take_along_axis(x, order, axis), x.shape[axis]
+    with beside(x):
+        place = iota(x.shape, axis)
+    begins = not_equal(cut(ordered, axis, 1, n), cut(ordered, axis, 0, n - 1))
+    starts = where(concat([equal(cut(place, axis, 0, 1), 1), begins], axis), place, 0)
+    longest = argmax(subtract(place, cummax(starts, axis).values), axis, keepdims=True)
+    return take_along_axis(order, longest, axis)
 
 
 # --- places ------------------------------------------------------------------------------------------------------
@@ -169,6 +176,7 @@ def unsafe_split(x: Operand, split_size: int | Sequence[int], axis: int = 0) -> 
 
 
 @takes_dim()
+@composed
 def renorm(x: Operand, p: float, axis: int, maxnorm: float) -> Tensor:
     """``x``, whose slices along ``axis`` with a larger ``p``-norm than ``maxnorm`` are scaled down to it."""
     given = asarray(x)

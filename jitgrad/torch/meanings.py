@@ -11,6 +11,7 @@ import numpy as np
 
 from jitgrad.core.config import get_default_dtype, set_methods_of
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.numpy import shared_with_torch, statistics
 from jitgrad.ops import arithmetic, comparison, creation, grids, joining, movement, reduce, sorting, torch_names
 from jitgrad.ops.operand import Operand, ValuesAndIndices
@@ -59,18 +60,23 @@ max: Callable[..., Any] = _extreme(reduce.max, "max")
 min: Callable[..., Any] = _extreme(reduce.min, "min")
 
 
+@composed
+def _median_of_all(x: Operand) -> Tensor:
+    flat = movement.flatten(x)
+    middle = torch_names.kthvalue(flat, (flat.shape[0] + 1) // 2, axis=0).values
+    if flat.dtype.kind != "f":
+        return middle
+    chosen = comparison.logical_or(comparison.equal(flat, creation.detached(middle)), comparison.isnan(flat))
+    return reduce.max(comparison.where(chosen, flat, -math.inf))
+
+
 def median(input: Operand, *args: Any, **kwargs: Any) -> Any:
     """The median of all elements, the lower of the two in the middle; ``median(x, dim)``: values and positions.
 
     Of all elements it is NaN if any of them is; elements equal to it share its gradient, as in torch.
     """
     if not args and not kwargs:
-        flat = movement.flatten(input)
-        middle = torch_names.kthvalue(flat, (flat.shape[0] + 1) // 2, axis=0).values
-        if flat.dtype.kind != "f":
-            return middle
-        chosen = comparison.logical_or(comparison.equal(flat, creation.detached(middle)), comparison.isnan(flat))
-        return reduce.max(comparison.where(chosen, flat, -math.inf))
+        return _median_of_all(input)
     return shared_with_torch.SHARED["median"](input, **_by_keyword(["dim", "keepdim"], args, kwargs))
 
 
