@@ -27,7 +27,7 @@ from jitgrad.ops.complex_parts import squared_size
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.indexing import elements_at, take_along_axis
 from jitgrad.ops.keywords import takes_dim
-from jitgrad.ops.movement import SUM, AxisArgument, expand_dims, place, reshape, squeeze
+from jitgrad.ops.movement import SUM, AxisArgument, expand_dims, place, reshape
 from jitgrad.ops.operand import Operand, ValuesAndIndices, apply
 from jitgrad.ops.product import product_gradient
 from jitgrad.ops.quick_calls import prepare_extremum, prepare_running, prepare_total
