@@ -24,7 +24,7 @@ def figures(page: str) -> tuple[dict[str, tuple[float, str]], int, str]:
         for name, ratio in re.findall(r"^\| (\w+) \|[^|]+\|[^|]+\| ([\d.]+) \|", table, re.MULTILINE) if heads else ():
             found[name] = min(found.get(name, (math.inf, "")), (float(ratio), heads[1]))
             beside_torch += heads[1] == "torch.compile"
-    return found, beside_torch, re.findall(r"\d{4}-\d\d-\d\d", section)[0]
+    return found, beside_torch, " and ".join(sorted(set(re.findall(r"\d{4}-\d\d-\d\d", section))))
 
 
 def position(ratio: float) -> float:
