@@ -27,7 +27,7 @@ def make_op_plan(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any])
 
     Tensors among them get the avals by whose identity the plan is found.
     """
-    if op.multiple or op.moves or REGISTRY.get(op.name) is not op or not _are_keys(attrs.values()):
+    if op.multiple or op.moves or op.weak_results or REGISTRY.get(op.name) is not op or not _are_keys(attrs.values()):
         return None
     number, avals = -1, []
     for k, x in enumerate(operands):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,7 @@ from jitgrad.compiler.decisions import on_host
 from jitgrad.core.context import creating_on
 from jitgrad.core.device_array import to_host
 from jitgrad.core.dispatch import apply_op
-from jitgrad.core.ir import Graph, evaluate
-from jitgrad.core.op import OpDef
+from jitgrad.core.ir import evaluate
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.isolate import find_wrong_kernels
@@ -33,7 +32,7 @@ def check_on_host(
     operands = executable.operands_before(leaves)
     hosted = [on_host(x) for x in operands]
     with no_grad(), creating_on(None):
-        expected = evaluate(traced.graph, tuple(hosted), _in_order(traced.graph))
+        expected = evaluate(traced.graph, tuple(hosted), lambda op, xs, attrs: apply_op(op, *xs, **attrs))
     arrays = [np.asarray(x._data if isinstance(x, Tensor) else x) for x in expected]
     names = _output_names(executable)
 
@@ -56,18 +55,6 @@ def check_on_host(
     wrong = find_wrong_kernels(executable, is_right)
     warn_of_mismatch(executable, [np.asarray(x) for x in inputs], mismatches, wrong)
     return call_eagerly(), wrong
-
-
-def _in_order(graph: Graph) -> Callable[[OpDef, tuple[Any, ...], Mapping[str, Any]], Any]:
-    """Applies the ops of ``graph``, one after the other. What its trace knows as a number of Python's, such as ``x.item()``,
-    is one for the ops that read it: its dtype is not theirs."""
-    nodes = iter(graph.nodes)
-
-    def apply(op: OpDef, xs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        node, result = next(nodes), apply_op(op, *xs, **attrs)
-        return Tensor(result._data, node.out.aval) if not op.multiple and node.out.aval.weak else result
-
-    return apply
 
 
 def _output_names(executable: Executable) -> dict[int, str]:

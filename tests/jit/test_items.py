@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import TracedValueError
+from jitgrad.ops.identity import NUMBER_OF
 
 ROWS = [np.array(row) for row in ([1.0, 2.0, 3.0], [3.0, -2.0, 1.0], [0.5, 0.5, -4.0], [1.0, 2.0, 3.0])]
 
@@ -202,3 +204,10 @@ def test_gradients_through_a_program_with_a_number_keep_the_dtype() -> None:
         assert x.grad is not None
         assert x.grad.tolist() == [6.0, 6.0]
         assert jg.grad(lambda x: scaled(x).sum())(x.detach()).tolist() == [3.0, 3.0]
+
+
+def test_a_number_op_by_op_takes_no_part_in_dtypes() -> None:
+    """Its plan for calls in eager execution gave a float64 array, whose dtype the next op took."""
+    x = jg.tensor([1.0, 2.0])
+    for _ in range(3):
+        assert (x * apply_op(NUMBER_OF, x.sum())).dtype == np.float32
