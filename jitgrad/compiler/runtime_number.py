@@ -66,17 +66,17 @@ class RuntimeNumber:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's function of a tensor."""
         numbers = [x for x in inputs if type(x) is RuntimeNumber]
-        if method != "__call__" or any(x.positions and x.bound is not None for x in numbers):
+        if method != "__call__" or not all(x.decides for x in numbers):
             raise self.needed(f"numpy.{ufunc.__name__}")
         return ufunc(*[Tensor(x.value) if type(x) is RuntimeNumber else x for x in inputs], **options)
 
     def __array_function__(self, function: Any, _types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """NumPy's function of a float64 array, as NumPy takes a Python float; of an int it needs the value."""
-        if self.bound is not None and self.positions:
+        if not self.decides:
             raise self.needed(f"numpy.{function.__name__}")
 
         def given(x: Any) -> Any:
-            return asarray(x, dtype=np.int64 if x.bound else np.float64) if type(x) is RuntimeNumber else x
+            return asarray(x, dtype=np.float64 if x.bound is None else np.int64) if type(x) is RuntimeNumber else x
 
         return function(*map(given, args), **{name: given(x) for name, x in options.items()})
 
@@ -173,7 +173,6 @@ def _product_bound(a: int, b: int) -> int:
     return a * b
 
 
-_ARRAYS = (Tensor, np.ndarray)
 # name, the op between two numbers, its function for tensors, the bound of an int result
 _BINARY: tuple[tuple[str, OpDef, Callable[[Any, Any], Any], Bound | None], ...] = (
     ("add", arithmetic.ADD, arithmetic.add, _sum_bound),
@@ -208,6 +207,11 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _is_array(x: Any) -> bool:
+    """Whether the result of an operator with ``x`` is a tensor."""
+    return type(x) is Tensor or type(x) is np.ndarray or isinstance(x, np.generic)
+
+
 def _bound_of(x: Any) -> int | None:
     if type(x) is RuntimeNumber:
         return x.bound
@@ -227,16 +231,16 @@ def _number(name: str, op: OpDef, x: Any, y: Any, bound: Bound | None = None) ->
 def _operator(name: str, op: OpDef, function: Callable[[Any, Any], Any], bound: Bound | None, swap: bool) -> Any:
     def method(self: RuntimeNumber, other: Any) -> Any:
         x, y = (other, self) if swap else (self, other)
-        if type(other) in _ARRAYS or isinstance(other, np.generic):
+        if _is_array(other):
             return function(x, y)
         if type(other) in (int, float, RuntimeNumber):
             return _number(name, op, x, y, bound)
         if type(other) is bool:
             return method(self, int(other))
-        if type(other) is complex and self.bound is None:
-            return function(x, y)
         if type(other) is complex:
-            raise self.needed(name)
+            if self.bound is not None:
+                raise self.needed(name)
+            return function(x, y)
         return NotImplemented
 
     return method
@@ -247,7 +251,7 @@ def _with_tensor(name: str, function: Callable[[Any, Any], Any], op: OpDef | Non
 
     def method(self: RuntimeNumber, other: Any) -> Any:
         x, y = (other, self) if swap else (self, other)
-        if type(other) in _ARRAYS or isinstance(other, np.generic):
+        if _is_array(other):
             return function(x, y)
         if op is not None and self.bound is None and type(other) in (int, float, RuntimeNumber):
             return _number(name, op, x, y)
@@ -260,7 +264,7 @@ def _comparison(name: str, function: Callable[[Any, Any], Any]) -> Any:
     """Of two numbers a bool: an element decides by it."""
 
     def method(self: RuntimeNumber, other: Any) -> Any:
-        if type(other) in _ARRAYS or isinstance(other, np.generic):
+        if _is_array(other):
             return function(self, other)
         if type(other) not in (int, float, bool, RuntimeNumber):
             return NotImplemented
@@ -292,7 +296,7 @@ def _by_tensor(name: str, convert: Callable[[Any], Any]) -> Any:
 
 
 def _power(self: Any, exponent: Any) -> Any:
-    if type(exponent) in _ARRAYS or isinstance(exponent, np.generic):
+    if _is_array(exponent):
         return transcendental.pow(self, exponent)
     if self.bound is None and type(exponent) in (int, float, RuntimeNumber):
         return _number("pow", transcendental.POW, self, exponent)
@@ -320,9 +324,9 @@ def _array(self: Any, *args: Any, **options: Any) -> Any:
 
 def _power_of_float(self: Any, base: Any) -> Any:
     """``base ** self``: of a positive float a float; of an int it may be either."""
-    if type(base) in _ARRAYS or isinstance(base, np.generic):
+    if _is_array(base):
         return transcendental.pow(base, self)
-    if base > 0 if type(base) is float or type(base) is int and self.bound is None else False:
+    if (type(base) is float or (type(base) is int and self.bound is None)) and base > 0:
         return _number("pow", transcendental.POW, base, self)
     return base ** self.decided("**")
 
