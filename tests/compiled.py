@@ -85,3 +85,16 @@ def tune(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             monkeypatch.setattr(target, "tuning", replace(target.tuning, **fields))
 
     return change
+
+
+def assert_same_results(found: Any, expected: Any, rel: float = 0.0) -> None:
+    """Equal structures, classes and avals; tensors within rounding, floats within ``rel``, everything else equal."""
+    leaves, structure = optree.tree_flatten(found)
+    assert structure == optree.tree_structure(expected)
+    for a, b in zip(leaves, optree.tree_leaves(expected), strict=True):
+        assert type(a) is type(b)
+        if isinstance(a, Tensor):
+            assert a.aval == b.aval
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-6)
+        else:
+            assert a == pytest.approx(b, rel=rel, abs=0.0) if rel and isinstance(a, float) else a == b

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import optree
 import pytest
 
 import jitgrad as jg
 import jitgrad.nn.functional as F
 import jitgrad.numpy as jnp
+from tests.compiled import assert_same_results
 
 pytestmark = pytest.mark.filterwarnings("error::jitgrad.core.errors.MismatchWarning")
 
@@ -92,16 +92,7 @@ def x() -> Any:
 
 
 def same(found: Any, expected: Any) -> None:
-    leaves, structure = optree.tree_flatten(found)
-    assert structure == optree.tree_structure(expected)
-    for a, b in zip(leaves, optree.tree_leaves(expected), strict=True):
-        assert type(a) is type(b)
-        if isinstance(a, jg.Tensor):
-            assert a.dtype == b.dtype
-            assert a.shape == b.shape
-            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-6)
-        else:
-            assert a == pytest.approx(b, rel=1e-14) if isinstance(a, float) else a == b
+    assert_same_results(found, expected, rel=1e-14)
 
 
 @pytest.mark.parametrize("check", ["off", "always"])

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import optree
 import pytest
 
 import jitgrad as jg
 from jitgrad.core.errors import RetraceWarning
 from jitgrad.jit.decorator import jit
+from tests.compiled import assert_same_results
 
 pytestmark = pytest.mark.filterwarnings("error::jitgrad.core.errors.MismatchWarning")
 
@@ -52,18 +52,6 @@ def python_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITGRAD_BACKEND", "python")
 
 
-def same(found: Any, expected: Any) -> None:
-    leaves, structure = optree.tree_flatten(found)
-    assert structure == optree.tree_structure(expected)
-    for a, b in zip(leaves, optree.tree_leaves(expected), strict=True):
-        assert type(a) is type(b)
-        if isinstance(a, jg.Tensor):
-            assert a.aval == b.aval
-            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-6)
-        else:
-            assert a == b
-
-
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("name", sorted(ARITHMETIC))
 def test_a_new_value_in_arithmetic_compiles_nothing(name: str, dtype: str) -> None:
@@ -71,7 +59,7 @@ def test_a_new_value_in_arithmetic_compiles_nothing(name: str, dtype: str) -> No
 
     for k in (1, 2, 3, 70_000, 4, -5, 2**31 - 1, 6, 6):
         if not (name == "bias correction" and k < 0):
-            same((f(x, k),), (f.eager(x, k),))
+            assert_same_results((f(x, k),), (f.eager(x, k),))
 
     assert f.cache_info().traces == 2
 
@@ -82,7 +70,7 @@ def test_an_int_whose_value_decides_something_stays_static(name: str) -> None:
 
     for _ in range(2):
         for k in VALUES:
-            same((f(x, k),), (f.eager(x, k),))
+            assert_same_results((f(x, k),), (f.eager(x, k),))
 
     assert f.cache_info().traces == len(VALUES)
 
@@ -92,7 +80,7 @@ def test_only_the_int_whose_value_is_needed_stays_static() -> None:
 
     for n in (2, 3):
         for k in VALUES:
-            same((f(x, k, n),), (f.eager(x, k, n),))
+            assert_same_results((f(x, k, n),), (f.eager(x, k, n),))
 
     assert f.cache_info().traces == 3  # the first, and one for each n
 
@@ -101,7 +89,7 @@ def test_bools_and_ints_beyond_32_bits_are_static() -> None:
     f, x = jit(lambda x, k: x * k), jg.arange(5, dtype="f8")
 
     for k in (1, 2, True, False, 2**31, 2**62, 2**70, -(2**40)):
-        same((f(x, k),), (f.eager(x, k),))
+        assert_same_results((f(x, k),), (f.eager(x, k),))
 
     assert f.cache_info().traces == 8
 
@@ -110,7 +98,7 @@ def test_products_of_ints_that_int64_may_not_hold_are_static() -> None:
     f, x = jit(lambda x, k: x + k * k * k), jg.arange(5, dtype="f8")
 
     for k in (1, 2, 2**31 - 1):
-        same((f(x, k),), (f.eager(x, k),))
+        assert_same_results((f(x, k),), (f.eager(x, k),))
 
     assert f.cache_info().traces == 3
 
@@ -125,7 +113,7 @@ def test_a_function_that_catches_the_error_is_traced_with_the_value() -> None:
     compiled, x = jit(f), jg.arange(3, dtype="f4")
 
     for k in VALUES:
-        same((compiled(x, k),), (f(x, k),))
+        assert_same_results((compiled(x, k),), (f(x, k),))
 
 
 @pytest.mark.parametrize("transform", [jg.checkpoint, jg.vmap])
@@ -142,7 +130,7 @@ def test_a_function_within_a_transform_that_catches_the_error_is_traced_with_the
     compiled, x = jit(f), jg.arange(3, dtype="f4")
 
     for k in VALUES:
-        same((compiled(x, k),), (f(x, k),))
+        assert_same_results((compiled(x, k),), (f(x, k),))
     assert compiled.cache_info().fallbacks == 0
 
 
