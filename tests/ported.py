@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,17 @@ def module_of(path: Path, changed: Callable[[str], str] | None = None) -> types.
     module = types.ModuleType(path.stem)
     exec(compile(text if changed is None else changed(text), path.name, "exec", dont_inherit=True), module.__dict__)
     return module
+
+
+def program_for(library: str, path: Path, changed: bool) -> types.ModuleType:
+    """The program at ``path`` as a module, with ``library`` in its import lines made ``jitgrad.library`` if it is to be
+    ``changed``."""
+    return module_of(path, partial(_with_jitgrad, library) if changed else None)
+
+
+def _with_jitgrad(library: str, text: str) -> str:
+    text = re.sub(rf"^import {library}$", f"import jitgrad.{library} as {library}", text, flags=re.MULTILINE)
+    return re.sub(rf"^(import|from) {library}\b", rf"\1 jitgrad.{library}", text, flags=re.MULTILINE)
 
 
 def eager(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.ported import assert_compiled_is_eager, eager, module_of
+from tests.ported import assert_compiled_is_eager, eager, program_for
 
 PROGRAMS = ["gaussian_process", "variational"]
 
 
 def program(name: str, changed: bool) -> types.ModuleType:
-    """The program as a module, with ``autograd`` in its import lines made ``jitgrad.autograd`` if it is to be ``changed``."""
-    return module_of(Path(__file__).parent / f"{name}.py", _with_jitgrad if changed else None)
-
-
-def _with_jitgrad(text: str) -> str:
-    return re.sub(r"^(import|from) autograd\b", r"\1 jitgrad.autograd", text, flags=re.MULTILINE)
+    return program_for("autograd", Path(__file__).parent / f"{name}.py", changed)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

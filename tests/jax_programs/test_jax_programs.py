@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import types
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ported import assert_compiled_is_eager, eager, module_of
+from tests.ported import assert_compiled_is_eager, eager, program_for
 
 PROGRAMS = [
     "hmc", "kalman", "neural_ode", "convnet", "ising", "particle_filter", "baum_welch", "ray_tracer", "graph_network", "gathers",
@@ -18,13 +17,7 @@ PROGRAMS = [
 
 
 def program(name: str, changed: bool) -> types.ModuleType:
-    """The program as a module, with ``jax`` in its import lines made ``jitgrad.jax`` if it is to be ``changed``."""
-    return module_of(Path(__file__).parent / f"{name}.py", _with_jitgrad if changed else None)
-
-
-def _with_jitgrad(text: str) -> str:
-    text = re.sub(r"^import jax$", "import jitgrad.jax as jax", text, flags=re.MULTILINE)
-    return re.sub(r"^(import|from) jax\b", r"\1 jitgrad.jax", text, flags=re.MULTILINE)
+    return program_for("jax", Path(__file__).parent / f"{name}.py", changed)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

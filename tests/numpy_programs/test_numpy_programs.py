@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.ported import assert_compiled_is_eager, eager, module_of
+from tests.ported import assert_compiled_is_eager, eager, program_for
 
 PROGRAMS = ["recipes", "lattice_boltzmann", "graphs", "audio"]
 
 
 def program(name: str, changed: bool) -> types.ModuleType:
-    """The program as a module, with ``numpy`` in its import lines made ``jitgrad.numpy`` if it is to be ``changed``."""
-    return module_of(Path(__file__).parent / f"{name}.py", _with_jitgrad if changed else None)
-
-
-def _with_jitgrad(text: str) -> str:
-    return re.sub(r"^(import|from) numpy\b", r"\1 jitgrad.numpy", text, flags=re.MULTILINE)
+    return program_for("numpy", Path(__file__).parent / f"{name}.py", changed)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
