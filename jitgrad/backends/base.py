@@ -87,6 +87,7 @@ class Runner(Protocol):
         launched: how the steps are started, in words; "" for one after the other.
         interruptible: whether a signal can stop a run between its blocks. Where it cannot, the time of a run says nothing:
             a device may make the host wait until it has room for more work.
+        repeats: whether the native loop can run the program for each turn of a loop.
     """
 
     @property
@@ -97,6 +98,9 @@ class Runner(Protocol):
 
     @property
     def interruptible(self) -> bool: ...
+
+    @property
+    def repeats(self) -> bool: ...
 
     @property
     def tiled_products(self) -> frozenset[Any]:
@@ -115,12 +119,16 @@ class Target(Protocol):
     Attributes:
         passes: over the graphs of its programs.
         memory_budget: of the temporaries of each program; None: any number.
+        runs_loops: whether programs may have loops; else every turn is written out.
+        native: whether steps without kernel may be machine code.
     """
 
     name: str
     device: str  # "cpu" or "cuda"
     passes: Sequence[Pass]
     memory_budget: MemoryBudget | None
+    runs_loops: bool
+    native: bool
 
     @property
     def tuning(self) -> Tuning:

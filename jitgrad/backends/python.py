@@ -167,6 +167,7 @@ class PythonRunner:
     address_space: AddressSpace | None = None
     launched = ""
     interruptible = True
+    repeats = False
     tiled_products: frozenset[Any] = frozenset()
 
     def __init__(self, program: Program) -> None:

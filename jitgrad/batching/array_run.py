@@ -9,7 +9,9 @@ from typing import Any, Protocol
 from jitgrad.autograd.replaced_gradient import replaces_gradient
 from jitgrad.batching.application import Application
 from jitgrad.batching.gradient_rules import replaced_for_all
+from jitgrad.batching.loop_rule import loop_for_all
 from jitgrad.batching.rules import batching_rule
+from jitgrad.compiler.loops.loop_op import LOOP
 from jitgrad.core.aval import Count
 from jitgrad.core.context import Interpreter, creating_on, current_interpreter
 from jitgrad.core.dispatch import apply_op
@@ -105,6 +107,8 @@ def apply_to_all(
     application = Application(op, operands, mapped, attrs, size)
     if replaces_gradient(op):
         return replaced_for_all(application, apply_to_all)
+    if op is LOOP:
+        return loop_for_all(application, apply_to_all)
     rule = batching_rule(op)
     result = NotImplemented if rule is None else rule(application)
     return _one_by_one(application) if result is NotImplemented else result

@@ -20,7 +20,7 @@ ApplyToAll = Callable[[OpDef, tuple[Any, ...], tuple[bool, ...], Mapping[str, An
 
 
 @dataclass(frozen=True, slots=True)
-class _Contents:
+class WholeContents:
     """A value of the graph for all examples, or what is the same for all."""
 
     whole: Any
@@ -39,29 +39,29 @@ def replaced_for_all(a: Application, apply_to_all: ApplyToAll) -> tuple[Any, ...
         return with_gradient(a.op.name, outs, inputs, a.operands[first:], replace(rule, avals=avals))
 
     def pull(g: Sequence[Any], given: Sequence[Any], residuals: Sequence[Any]) -> list[Any]:
-        contents = [_Contents(x, True) for x in (*g, *given)]
-        contents += [_Contents(x, m) for x, m in zip(residuals, a.mapped[first:], strict=True)]
-        flows = iter(_applied(body, contents, apply_to_all, a.size))
+        contents = [WholeContents(x, True) for x in (*g, *given)]
+        contents += [WholeContents(x, m) for x, m in zip(residuals, a.mapped[first:], strict=True)]
+        flows = iter(applied_to_all(body, contents, apply_to_all, a.size))
         return [_gradient(next(flows), m, a.size) if there else None for there, m in zip(rule.present, mapped, strict=True)]
 
     whole = replace(rule, avals=avals, pull=pull, body=None)
     return with_gradient(a.op.name, outs, inputs, a.operands[first:], whole)
 
 
-def _applied(body: Graph, contents: Sequence[_Contents], apply_to_all: ApplyToAll, size: int) -> list[_Contents]:
+def applied_to_all(body: Graph, contents: Sequence[WholeContents], apply_to_all: ApplyToAll, size: int) -> list[WholeContents]:
     """The results of ``body`` for all examples."""
 
     def apply(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        given = [x if isinstance(x, _Contents) else _Contents(x, False) for x in operands]
+        given = [x if isinstance(x, WholeContents) else WholeContents(x, False) for x in operands]
         mapped = tuple([x.mapped for x in given])
         out = apply_to_all(op, tuple([x.whole for x in given]), mapped, attrs, size)
-        return tuple([_Contents(x, any(mapped)) for x in out]) if op.multiple else _Contents(out, any(mapped))
+        return tuple([WholeContents(x, any(mapped)) for x in out]) if op.multiple else WholeContents(out, any(mapped))
 
     results = evaluate(body, tuple(contents), apply)
-    return [x if isinstance(x, _Contents) else _Contents(x, False) for x in results]
+    return [x if isinstance(x, WholeContents) else WholeContents(x, False) for x in results]
 
 
-def _gradient(result: _Contents, mapped: bool, size: int) -> Any:
+def _gradient(result: WholeContents, mapped: bool, size: int) -> Any:
     """The gradient of an input: of one that is the same for all examples, the sum over them."""
     whole = asarray(result.whole)
     if not result.mapped:

@@ -77,9 +77,13 @@ class Split:
     used: tuple[int, ...]
 
 
-def split_joint(joint: Joint) -> Split:
-    """Cut the joint graph where it is cheap: save results of library calls and reductions, recompute the rest."""
-    graph = eliminate_dead(eliminate_common(simplify(eliminate_dead(drop_gradient_rules(joint.graph)))))
+def split_joint(joint: Joint, *, again: bool = False) -> Split:
+    """Cut the joint graph where it is cheap: save results of library calls and reductions, recompute the rest.
+
+    ``again``: both programs may be differentiated, so what says where gradients flow stays in them.
+    """
+    graph = joint.graph if again else simplify(eliminate_dead(drop_gradient_rules(joint.graph)))
+    graph = eliminate_dead(eliminate_common(graph))
     outputs, grads = graph.outputs[: joint.outputs], graph.outputs[joint.outputs :]
     late = _reachable(graph, joint.seeds)
     wanted = {a for n in graph.nodes if n.outs[0] in late for a in n.ins} | set(grads)

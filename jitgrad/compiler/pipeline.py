@@ -22,6 +22,7 @@ from jitgrad.compiler.passes.hoist_small_reductions import hoist_small_reduction
 from jitgrad.compiler.passes.insert_copies import insert_copies
 from jitgrad.compiler.passes.join_places import join_places
 from jitgrad.compiler.passes.materialize_transposes import materialize_transposes
+from jitgrad.compiler.passes.merge_loops import merge_loops
 from jitgrad.compiler.passes.merge_pads import merge_pads
 from jitgrad.compiler.passes.read_at_offsets import read_at_offsets
 from jitgrad.compiler.passes.read_tables import read_tables
@@ -67,6 +68,7 @@ _READ = "kernels are made for values that something reads"
 
 PASSES: tuple[Pass, ...] = (
     Pass(eliminate_dead, "traces hold values that nothing reads; no other pass should look at them", _READ),
+    Pass(merge_loops, "before the passes that would compute twice what two loops compute"),
     Pass(decompose_complex, "before simplify, which also simplifies the parts; kernels know real numbers only"),
     Pass(simplify, "constants and identities would hide the patterns that the other passes match"),
     Pass(

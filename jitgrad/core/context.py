@@ -128,6 +128,8 @@ anomaly_detection: ContextVar[bool] = ContextVar("anomaly_detection", default=Fa
 adjoint_observer: ContextVar[Callable[[Any, int, Any], None] | None] = ContextVar("adjoint_observer", default=None)
 # Told of every traced tensor that is written as text, which has no elements then.
 text_observer: ContextVar[Callable[[Any], None] | None] = ContextVar("text_observer", default=None)
+# Counts the changes of Python state that the observer of a traced function has seen so far.
+state_changes: ContextVar[Callable[[], int] | None] = ContextVar("state_changes", default=None)
 TEXT_OF_TRACED = "<traced "  # in the text of every tensor without elements
 
 

@@ -169,6 +169,7 @@ def _lines(graph: Graph, origins: bool, indent: str, mark: TraceNode | None) -> 
         prefix = "> " if node is mark else "  "
         yield f"{indent}{prefix}{format_node(node, names, origins)}"
         body = dict(node.attrs).get("body")
+        body = getattr(body, "graph", body)  # of a loop
         if isinstance(body, Graph):
             yield from _lines(body, origins, indent + "    ", mark)
     yield f"{indent}  return {', '.join(names(a) for a in graph.outputs)}"

@@ -7,6 +7,7 @@ from math import prod
 
 from jitgrad.backends.targets import find_target
 from jitgrad.compiler.gc_paused import gc_paused
+from jitgrad.compiler.loops.unroll import unroll_loops
 from jitgrad.compiler.lowering.kernel_ir import KernelForm, Schedule
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, lower_groups
 from jitgrad.compiler.lowering.loop_nest import LoopNest
@@ -29,7 +30,7 @@ def plan_of(graph: Graph, updates: Mapping[int, Value]) -> Plan:
     """The plan of ``graph`` after the passes of the cpu target; ``updates`` maps outputs to the inputs whose memory
     they take."""
     target = find_target("cpu")
-    fused = run_passes(graph, target.passes, tuning=target.tuning)
+    fused = run_passes(unroll_loops(graph), target.passes, tuning=target.tuning)
     structures = GroupStructures()
     placement = place_values(fused, {fused.outputs[k]: value for k, value in updates.items()}, (), structures)
     return make_plan(placement, lower_groups(placement.groups, structures, single_block))

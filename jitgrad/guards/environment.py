@@ -11,7 +11,7 @@ from weakref import proxy
 
 import numpy as np
 
-from jitgrad.core.context import TEXT_OF_TRACED
+from jitgrad.core.context import TEXT_OF_TRACED, state_changes
 from jitgrad.core.errors import JitgradError, UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
@@ -70,6 +70,7 @@ class Environment:
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """The result of the function, observed. Raises UnguardableError for a read that no guard can watch."""
+        token = state_changes.set(lambda: self._reads.changes + len(self._reads.prints))
         try:
             with self._observer:
                 result = function(*args, **kwargs)
@@ -78,6 +79,8 @@ class Environment:
             if TEXT_OF_TRACED in str(error) and not isinstance(error, JitgradError):
                 error.add_note(TEXT_IN_ERROR)
             raise
+        finally:
+            state_changes.reset(token)
         self._observer.contents.everything(result, Origin.of_code_of(function), operands=True)
         self._raise_errors()
         self._reads.checks = _single_places(self._reads.checks, self._reads.writes.values())

@@ -116,6 +116,7 @@ class Reads:
         self._counts: dict[tuple[str, int, Any], int] = {}
         self._listed: dict[str, int] = {}
         self._changed: set[int] = set()  # the ids of all that was written to
+        self.changes: int = 0  # how often something was
         self._externals: dict[int, tuple[Any, Path]] = {}
         self._class_dicts: dict[type, Any] = {}
         self._owners: dict[int, ArrayRead] = {}  # by the array that owns the memory
@@ -315,6 +316,7 @@ class Reads:
         write = self.writes.setdefault((id(holder), key_name(key)), Write(holder, key, old, path, origin, kind))
         write.operations.add(operation)
         self._changed.add(id(holder))
+        self.changes += 1
 
     def before(self, container: Any) -> Any:
         """A copy of ``container``, with what was in the places that the trace wrote."""

@@ -14,6 +14,7 @@ import numpy as np
 from jitgrad.backends.base import Target
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.input_source import InputSource, SourceKind
+from jitgrad.compiler.loops.loop_op import nodes_of
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.pipeline import Watcher, ignore
 from jitgrad.core.device_array import DeviceArray
@@ -108,7 +109,8 @@ class Executable:
 
         None if the program calls functions of the user, which may wait for other threads.
         """
-        if any(REGISTRY.get(node.op.name) is not node.op for node in self.traced.graph.nodes if node.op.kind is Kind.OPAQUE):
+        opaque = [node.op for node in nodes_of(self.traced.graph) if node.op.kind is Kind.OPAQUE]
+        if any(REGISTRY.get(op.name) is not op for op in opaque):
             return ()
         return locks_of([s.key for s in map(InputSource.of_owner, self.traced.changed()) if s.kind is SourceKind.TENSOR])
 

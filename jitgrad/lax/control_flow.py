@@ -7,13 +7,14 @@ from typing import Any
 
 import optree
 
+from jitgrad.compiler.loops.traced_loop import TracedLoop
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import maximum, minimum
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import asarray
-from jitgrad.ops.joining import stack
+from jitgrad.ops.joining import concat, stack
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = None) -> Any:
@@ -57,7 +58,9 @@ def scan(
 ) -> tuple[Any, Any]:
     """``carry, y = f(carry, x)`` for each ``x`` along the first axes of ``xs``: the last carry, and all ``y`` stacked.
 
-    A Python loop, of which @jit compiles equal turns once. ``unroll`` changes nothing.
+    A Python loop; many turns in a compiled function are one loop there, of which ``f`` is traced for one turn, unless
+    ``unroll=True``. Turns that decide by values, change tensors or Python objects, or draw random numbers are traced one
+    by one.
 
     Raises:
         ShapeError: the first axes of ``xs`` differ, or there are no turns, so that no ``y`` has a shape.
@@ -73,11 +76,23 @@ def scan(
     (turns,) = lengths
     if not turns:
         raise ShapeError(f"lax.scan over {[x.aval for x in arrays]}: without a turn the results of f have no shape")
-    carry, ys = init, []
-    for k in reversed(range(turns)) if reverse else range(turns):
+    loop = TracedLoop("scan", f, arrays, treedef, turns, reverse)
+    carry, ys = init, list[Any]()
+    for done in range(turns):
+        if unroll is not True and (rest := loop.rest(carry, done)) is not None:
+            return rest.carry, _joined(ys, rest.parts, reverse)
+        k = turns - 1 - done if reverse else done
         carry, y = f(carry, optree.tree_unflatten(treedef, [x[k] for x in arrays]))
         ys.append(y)
     return carry, _stacked(ys[::-1] if reverse else ys)
+
+
+def _joined(first: list[Any], rest: Any, reverse: bool) -> Any:
+    """The stacked results of the ``first`` turns, which came one by one, and of the ``rest``."""
+    if not first:
+        return rest
+    parts = [rest, _stacked(first[::-1])] if reverse else [_stacked(first), rest]
+    return optree.tree_map(lambda *leaves: concat(leaves), *parts)
 
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:

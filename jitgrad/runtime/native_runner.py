@@ -23,6 +23,7 @@ from jitgrad.runtime.executor.instructions import DECLINED, BlockTable, Instruct
 from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.frame import HostFrame
 from jitgrad.runtime.library_call import LibraryCall
+from jitgrad.runtime.loop_call import Repeated
 from jitgrad.runtime.program import Program
 
 
@@ -66,6 +67,17 @@ class NativeRunner:
                 for gemm in step.products or ():
                     table.multiply(gemm)
         return parts
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the native loop can run the program again and again: without Python and memory of library calls."""
+        only = self.parts[0] if len(self.parts) == 1 else None
+        return isinstance(only, InstructionTable) and not self.program.plan.external
+
+    @property
+    def declines(self) -> bool:
+        """Whether a step may be left to NumPy."""
+        return any(isinstance(part, InstructionTable) and part.declines for part in self.parts)
 
     @property
     def tiled_products(self) -> frozenset[Gemm]:
@@ -160,11 +172,23 @@ class NativeFrame(HostFrame):
         first[0, :4] = instruction_loop.RELOCATE, 0, address_of(relocation), len(where)
         rows = np.concatenate([first, table.rows(address_of(args))])
         keep: list[Any] = [*arrays, relocation]
+        for number, repeated in table.loops:
+            keep += self._turns(args, number, repeated)
         for blocks in table.block_tables:
             described = _block_words(blocks, args, self.workspaces)
             rows[1 + blocks.row, 2] = address_of(described[0])
             keep += described
         return _Segment(rows, len(rows), table, keep)
+
+    def _turns(self, args: np.ndarray[Any, Any], number: int, repeated: Repeated) -> list[Any]:
+        """Fill the words of a loop, whose arguments start at ``number``, that are this frame's own; what these point to."""
+        frame: NativeFrame = repeated.program.runner.frame()
+        args[number : number + 3] = frame.address, frame.count, address_of(frame.bases)
+        args[number + instruction_loop.REGIONS - 1] = ctypes.addressof(frame.declined)
+        memory = [np.empty(max(nbytes, 1), np.uint8) for nbytes in repeated.scratch.values()]
+        for word, array in zip(repeated.scratch, memory, strict=True):
+            args[number + word] = address_of(array)
+        return [frame, *memory]
 
     def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:
         results[slot - len(inputs)] = array

@@ -6,12 +6,14 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from jitgrad.backends.base import CompiledKernel, CompiledLaunch, Frame, Runner, Target
 from jitgrad.compiler.gc_paused import gc_paused
+from jitgrad.compiler.loops.loop_op import LOOP, LoopBody
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.compiler.lowering.lower import Lowered
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
@@ -21,7 +23,9 @@ from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.fork import cached_property, fork_safe_lock
 from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.library_call import LibraryCall
+from jitgrad.runtime.loop_call import LoopCall
 
+NO_TURNS: Mapping[LoopBody, Any] = MappingProxyType({})
 LONG_SECONDS = 0.2  # a longer run of a program waits for the kernels where Ctrl-C is heard
 
 OutputView = Callable[[Sequence[Any], Sequence[Any]], Any]  # an output from (input arrays, result arrays)
@@ -39,9 +43,11 @@ class Program:
         frames: those that no call uses at the moment.
     """
 
-    def __init__(self, plan: Plan, target: Target) -> None:
+    def __init__(self, plan: Plan, target: Target, turns: Mapping[LoopBody, Program] = NO_TURNS) -> None:
+        """``turns``: the programs of the turns of loops in ``plan``."""
         self.plan = plan
         self.target = target
+        self.turns = turns
         self.state_on_host: Sequence[int] = ()
         self.inputs_on_host: Sequence[int] = ()
         self.written_back: Mapping[int, int] = {}
@@ -61,6 +67,11 @@ class Program:
         self._lock = fork_safe_lock()
 
     def _prepare(self, step: KernelStep | OpStep, launches: dict[Lowered, CompiledLaunch]) -> Launch | LibraryCall:
+        if isinstance(step, OpStep) and step.op is LOOP:
+            turn = self.turns[step.attrs["body"]]
+            self.new_kernels += turn.new_kernels
+            self.new_from_disk += turn.new_from_disk
+            return LoopCall(step, self.slots, len(self.plan.inputs), self.plan.external, turn, native=self.target.native)
         if isinstance(step, OpStep):
             call: LibraryCall = self.target.library_call(step, self.slots, self.plan)
             return call

@@ -12,13 +12,15 @@ import numpy as np
 
 from jitgrad.backends.base import Target
 from jitgrad.compiler.block_runs import BlockRunFinder
-from jitgrad.compiler.compiler_ops import FUSED, UNFUSED
+from jitgrad.compiler.compiler_ops import FUSED, IDENTITY, UNFUSED
 from jitgrad.compiler.differentiate import Joint, Split, differentiate, split_joint
 from jitgrad.compiler.gc_paused import gc_paused
+from jitgrad.compiler.loops.loop_op import LOOP, LoopBody
+from jitgrad.compiler.loops.unroll import unroll_loops
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, lower_groups
 from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
 from jitgrad.compiler.placement import place_values
-from jitgrad.compiler.plan import Plan
+from jitgrad.compiler.plan import OpStep, Plan
 from jitgrad.compiler.planner import make_plan
 from jitgrad.compiler.recompute.choose import within_budget
 from jitgrad.compiler.tuning import Tuning
@@ -28,7 +30,7 @@ from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AnomalyError, AutogradError, InPlaceError, raise_kept
 from jitgrad.core.fork import cached_property
-from jitgrad.core.ir import Graph, Value, evaluate
+from jitgrad.core.ir import Graph, TraceNode, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tape_node import Node, edge_of
 from jitgrad.core.tensor import Tensor
@@ -61,6 +63,8 @@ def compile_graph(
     Raises:
         MemoryBudgetError: if its temporaries do not fit the memory budget of ``target``.
     """
+    if not target.runs_loops or target.memory_budget is not None:
+        graph = unroll_loops(graph)
     target.expect(graph)
     state = dict(donated or {})
 
@@ -74,13 +78,30 @@ def compile_graph(
 
     tuning = target.tuning
     if target.memory_budget is None:
-        return Program(plan(state, tuning, watch), target)
+        planned = plan(state, tuning, watch)
+        return Program(planned, target, _turns(planned, target))
     kept = {k: value for k, value in state.items() if value.aval.nbytes > _SMALL_STATE}
 
     def sparing(level: int) -> Plan:
         return plan(kept, replace(tuning, spare_memory=level))
 
     return Program(within_budget(graph.name, target.memory_budget, plan(state, tuning, watch), sparing), target)
+
+
+def _turns(plan: Plan, target: Target) -> dict[LoopBody, Program]:
+    """The programs of the turns of loops. A turn may write its new carries over the old ones."""
+    bodies = dict.fromkeys([step.attrs["body"] for step in plan.steps if isinstance(step, OpStep) and step.op is LOOP])
+    graphs = {body: _with_copies(body) for body in bodies}
+    return {b: compile_graph(g, target, {k: g.inputs[k] for k in range(b.carries)}) for b, g in graphs.items()}
+
+
+def _with_copies(body: LoopBody) -> Graph:
+    """The graph of a turn, which first copies the carries that it returns: the new ones may then lie where they are."""
+    graph = body.graph
+    returned = dict.fromkeys([v for v in graph.outputs[body.carries :] if v in graph.inputs[: body.carries]])
+    copies = {v: TraceNode(IDENTITY, (v,), (Value(v.aval),)) for v in returned if isinstance(v, Value)}
+    parts = [copies[v].out if v in copies else v for v in graph.outputs[body.carries :]]  # type: ignore[index]
+    return replace(graph, nodes=(*copies.values(), *graph.nodes), outputs=(*graph.outputs[: body.carries], *parts))
 
 
 def _without_kernels(graph: Graph, unfused: Collection[int]) -> Graph:

@@ -35,6 +35,8 @@ class HostTarget(ABC):
     tuning: Tuning = cpu_tuning()
     passes: Sequence[Pass] = PASSES
     memory_budget: MemoryBudget | None = None
+    runs_loops: bool = True
+    native: bool = False
 
     def __init__(self) -> None:
         self._kernels = KernelCache(self.load)
@@ -64,6 +66,8 @@ class HostTarget(ABC):
 
 class NativeTarget(HostTarget):
     """A target whose kernels are machine code, which the instruction loop runs without Python."""
+
+    native = True
 
     def warm_up(self) -> None:
         instruction_loop.loop()

@@ -20,6 +20,7 @@ class CudaRunner:
 
     tiled_products: frozenset[Any] = frozenset()
     interruptible = False
+    repeats = False
 
     def __init__(self, program: Program, device: CudaDevice, results_on_host: bool) -> None:
         self.program = program

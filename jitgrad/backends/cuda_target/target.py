@@ -37,6 +37,8 @@ class CudaTarget:
     name = device = "cuda"
     passes: Sequence[Pass] = device_passes()
     memory_budget: MemoryBudget | None = None
+    runs_loops: bool = False
+    native: bool = False
 
     def __init__(self, results_on_host: bool = False) -> None:
         self.results_on_host = results_on_host

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from jitgrad.compiler.compiler_ops import IDENTITY
 from jitgrad.compiler.convolution_ops import CONVOLUTIONS, WEIGHT_GRADIENT
+from jitgrad.compiler.loops.loop_op import LOOP
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, row_major, view_location
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.core.aval import Shape, broadcast_shapes
@@ -62,6 +63,8 @@ class _Copies(Rewriter):
             node = replace(node, ins=tuple([self.in_memory(a, own=a is changed) for a in node.ins]))
         if node.op in _INDEXED:
             node = replace(node, ins=self.ordered(node))
+        elif node.op is LOOP:
+            node = replace(node, ins=tuple(map(self.in_order, node.ins)))
         elif node.op in CONVOLUTIONS:
             ordered = [a if a is source and node.op is not WEIGHT_GRADIENT else self.in_order(a) for a in node.ins]
             node = replace(node, ins=tuple(ordered))

@@ -126,6 +126,12 @@ class InstructionTable:
         args = [arg for instruction in self.instructions for arg in instruction.args]
         return [arg.address if isinstance(arg, CodeObject) else arg for arg in args]
 
+    @cached_property
+    def loops(self) -> list[tuple[int, Any]]:
+        """The numbers of the first arguments of loops, and what frames need to run their turns."""
+        firsts = itertools.accumulate((len(i.args) for i in self.instructions), initial=0)
+        return [(first, i.repeated) for first, i in zip(firsts, self.instructions, strict=False) if i.repeated is not None]
+
     @property
     def declines(self) -> bool:
         """Whether an instruction may leave its step to NumPy."""

@@ -45,6 +45,7 @@ class ThreadPool:
         self._table = (ctypes.c_int64 * 1)(address)
         self._binding = (ctypes.c_int64 * 2)(0, ctypes.addressof(self._table))
         self._words[instruction_loop.BLAS_THREADS], self._words[instruction_loop.SET_BLAS_THREADS] = blas.thread_functions()
+        self._words[instruction_loop.SELF] = address
         self._words[instruction_loop.BLAS_STATE] = ctypes.addressof(blas.STATE)
         self._words[instruction_loop.CPUS] = os.cpu_count() or 1
         self._workers: list[Thread] = []

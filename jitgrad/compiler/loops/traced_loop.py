@@ -1,0 +1,173 @@
+"""Runs a function turn by turn within a trace: as one loop, of which one turn is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import optree
+
+from jitgrad.compiler.loops.body_trace import NotRepeatableError, RecordedBody, record_body
+from jitgrad.compiler.loops.loop_op import emit_loop
+from jitgrad.compiler.loops.python_state import PythonState
+from jitgrad.compiler.nested_trace import NestedTrace
+from jitgrad.compiler.tracer import Trace
+from jitgrad.core.aval import Aval
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.ir import Graph
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.movement import slice
+
+# Of fewer turns each gets kernels that may be joined with those of the next, and they are compiled in time.
+FEWEST_TURNS = 24
+_ATTEMPTS = 3  # a carry may have other shapes, dtypes or a history only after the first turns
+
+Turn = Callable[[Any, Any], tuple[Any, Any]]  # (carry, slices) -> (carry, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopResult:
+    """The last carry, and all parts of the turns, stacked."""
+
+    carry: Any
+    parts: Any
+
+
+class TracedLoop:
+    """``turn`` again and again, the ``slices`` of a turn being a pytree of the elements along the first axes of ``arrays``."""
+
+    def __init__(self, name: str, turn: Turn, arrays: Sequence[Tensor], structure: Any, length: int, reverse: bool) -> None:
+        self.name = name
+        self.turn = turn
+        self.arrays = arrays
+        self.structure = structure
+        self.length = length
+        self.reverse = reverse
+        self.attempts: int = _ATTEMPTS if _is_compiled() else 0
+
+    def rest(self, carry: Any, done: int) -> LoopResult | None:
+        """The turns after the first ``done`` as one loop; None if they must run in Python, at least the next."""
+        if self.attempts == 0 or self.length - done < FEWEST_TURNS:
+            return None
+        self.attempts -= 1
+        state = PythonState(self.turn)
+        attempt = _Attempt(self, carry)
+        recorded = self._recorded(attempt) if state.known else None
+        if recorded is None or not state.unchanged:
+            state.restore()
+            self.attempts = 0
+            return None
+        return attempt.emit(recorded, done) if attempt.is_stable(recorded) else None
+
+    def _recorded(self, attempt: _Attempt) -> RecordedBody | None:
+        """The turn; None if it raises: then the turn in Python raises it again, or does what no loop can do."""
+        needed: set[int] = getattr(current_interpreter.get(), "values_needed", set())
+        before = set(needed)
+        try:
+            return attempt.record()
+        except Exception:
+            needed.intersection_update(before)
+            return None
+
+
+def _is_compiled() -> bool:
+    """Whether a program is made of what is recorded now, for the host: eager `vmap` records, too."""
+    trace = current_interpreter.get()
+    if trace.tracing and trace.device != "cpu":
+        return False
+    while isinstance(trace, NestedTrace):
+        trace = trace.outer
+    return isinstance(trace, Trace) and trace.device == "cpu"
+
+
+class _Attempt:
+    """A turn that starts at ``carry``."""
+
+    def __init__(self, loop: TracedLoop, carry: Any) -> None:
+        self.loop = loop
+        self.leaves, self.structure = optree.tree_flatten(carry, none_is_leaf=True)
+        self.traced: list[int] = [k for k, x in enumerate(self.leaves) if isinstance(x, Tensor)]
+        self.carried: list[int] = []  # those of the traced leaves that a turn replaces
+        self.after: list[Any] = []  # the leaves after the turn, and their structure
+        self.structure_after: Any = None
+        self.parts_structure: Any = None
+
+    def record(self) -> RecordedBody:
+        """The turn, with every carry requiring grad that does after some turn."""
+        name = f"{self.loop.name}_turn"
+        before = [self.leaves[k] for k in self.traced]
+        wanted = [x._requires_grad for x in before]
+        slices = [(Aval(x.shape[1:], x.dtype), x._requires_grad) for x in self.loop.arrays]
+        while True:
+            inputs = [(x.aval, flag) for x, flag in zip(before, wanted, strict=True)]
+            recorded = record_body(name, self._turn, [*inputs, *slices])
+            flags = dict(zip(self.carried, recorded.require_grad, strict=False))
+            more = [flag or flags.get(k, False) for k, flag in zip(self.traced, wanted, strict=True)]
+            if more == wanted:
+                return recorded
+            wanted = more
+
+    def _turn(self, tensors: Sequence[Any]) -> list[Tensor]:
+        """The new carries that are tensors, and the parts."""
+        leaves = list(self.leaves)
+        for k, x in zip(self.traced, tensors, strict=False):
+            leaves[k] = x
+        slices = optree.tree_unflatten(self.loop.structure, tensors[len(self.traced) :])
+        carry, parts = self.loop.turn(optree.tree_unflatten(self.structure, leaves), slices)
+        self.after, self.structure_after = optree.tree_flatten(carry, none_is_leaf=True)
+        listed, self.parts_structure = optree.tree_flatten(parts)
+        if not all(isinstance(x, Tensor) and not x.aval.weak for x in listed):
+            raise NotRepeatableError("a turn returns numbers")
+        if self.structure_after != self.structure:
+            self.carried = []
+            return [*listed]
+        self.carried = [k for k in self.traced if self.after[k] is not leaves[k]]
+        if not all(isinstance(self.after[k], Tensor) for k in self.carried):
+            raise NotRepeatableError("a carry becomes a number")
+        return [*[self.after[k] for k in self.carried], *listed]
+
+    def is_stable(self, recorded: RecordedBody) -> bool:
+        """Whether the next turn starts with the same shapes, dtypes and Python objects as this one."""
+        if self.structure_after != self.structure:
+            return False
+        for k, (x, new) in enumerate(zip(self.leaves, self.after, strict=True)):
+            if k in self.carried:
+                aval = recorded.graph.outputs[self.carried.index(k)].aval
+                if aval != x.aval or x.aval.weak:
+                    return False
+            elif k not in self.traced and not (new is x or (type(new) is type(x) and type(x) in (bool, int, str) and new == x)):
+                return False
+        return True
+
+    def emit(self, recorded: RecordedBody, done: int) -> LoopResult:
+        """The loop of all turns but the first ``done``."""
+        loop = self.loop
+        graph, fixed = _with_fixed_constants(recorded.graph, self.traced, self.carried, len(loop.arrays))
+        left = loop.length - done
+        arrays = [_part(x, 0 if loop.reverse else done, left) for x in loop.arrays] if done else loop.arrays
+        constants = [*[self.leaves[k] for k in fixed], *recorded.constants]
+        outs = emit_loop(graph, [self.leaves[k] for k in self.carried], arrays, constants, left, loop.reverse)
+        for out, wanted in zip(outs, recorded.require_grad, strict=True):
+            if not wanted:
+                out._requires_grad, out.grad_fn = False, None
+        leaves = list(self.leaves)
+        for k, out in zip(self.carried, outs, strict=False):
+            leaves[k] = out
+        parts = optree.tree_unflatten(self.parts_structure, outs[len(self.carried) :])
+        return LoopResult(optree.tree_unflatten(self.structure, leaves), parts)
+
+
+def _with_fixed_constants(
+    graph: Graph, traced: Sequence[int], carried: Sequence[int], slices: int
+) -> tuple[Graph, list[int]]:
+    """``graph`` with the carries that no turn replaces as its first constants, and the numbers of these."""
+    fixed = [k for k in traced if k not in carried]
+    given = dict(zip(traced, graph.inputs, strict=False))
+    others = graph.inputs[len(traced) :]
+    inputs = (*[given[k] for k in carried], *others[:slices], *[given[k] for k in fixed], *others[slices:])
+    return replace(graph, inputs=inputs), fixed
+
+
+def _part(x: Tensor, start: int, length: int) -> Tensor:
+    return slice(x, ((start, 1, length), *[(0, 1, n) for n in x.shape[1:]]))

@@ -1,0 +1,57 @@
+"""Writes every turn of a loop out, for what runs no loops: devices, ejected modules, memory budgets, and judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitgrad.compiler.loops.loop_op import LOOP, LoopBody, has_loops
+from jitgrad.compiler.passes.rewriter import Rewriter
+from jitgrad.core.ir import Atom, Graph, TraceNode, Value
+from jitgrad.ops.joining import CONCAT
+from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE
+
+
+def unroll_loops(graph: Graph) -> Graph:
+    """``graph`` with the nodes of every turn in place of loops."""
+    while has_loops(graph):  # a turn may have loops of its own
+        new = Rewriter(graph)
+        for node in new.visit():
+            if node.op is LOOP:
+                _unroll(new, node)
+            else:
+                new.keep(node)
+        graph = new.graph()
+    return graph
+
+
+def _unroll(new: Rewriter, node: TraceNode) -> None:
+    body: LoopBody = node.attr("body")
+    length, first = node.attr("length"), body.carries + body.slices
+    carries: Sequence[Atom] = node.ins[: body.carries]
+    parts: list[list[Atom]] = [[] for _ in body.graph.outputs[body.carries :]]
+    for k in reversed(range(length)) if node.attr("reverse") else range(length):
+        slices = [_slice(new, whole, k) for whole in node.ins[body.carries : first]]
+        results = _turn(new, body.graph, (*carries, *slices, *node.ins[first:]))
+        carries = results[: body.carries]
+        for listed, part in zip(parts, results[body.carries :], strict=True):
+            listed.append(part)
+    for out, atom in zip(node.outs, carries, strict=False):
+        new.replace(out, atom)
+    for out, listed in zip(node.outs[body.carries :], parts, strict=True):
+        ordered = reversed(listed) if node.attr("reverse") else listed
+        new.define(out, CONCAT, *[new.emit(EXPAND_DIMS, part, axis=(0,)) for part in ordered], axis=0)
+
+
+def _slice(new: Rewriter, whole: Atom, k: int) -> Atom:
+    index = ((k, 1, 1), *[(0, 1, n) for n in whole.aval.shape[1:]])
+    return new.emit(SQUEEZE, new.emit(SLICE, whole, index=index), axis=(0,))
+
+
+def _turn(new: Rewriter, graph: Graph, operands: Sequence[Atom]) -> list[Atom]:
+    """Append the nodes of one turn; its results."""
+    values: dict[Atom, Atom] = dict(zip(graph.inputs, operands, strict=True))
+    for node in graph.nodes:
+        outs = tuple([Value(out.aval) for out in node.outs])
+        new.keep(TraceNode(node.op, tuple([values.get(a, a) for a in node.ins]), outs, node.attrs, node.origin))
+        values.update(zip(node.outs, outs, strict=True))
+    return [values.get(atom, atom) for atom in graph.outputs]
