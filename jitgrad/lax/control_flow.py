@@ -7,14 +7,13 @@ from typing import Any
 
 import optree
 
-from jitgrad.compiler.loops.traced_loop import TracedLoop
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import maximum, minimum
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import asarray
-from jitgrad.ops.joining import concat, stack
+from jitgrad.ops.turns import FEWEST_TURNS, Turns
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = None) -> Any:
@@ -76,23 +75,12 @@ def scan(
     (turns,) = lengths
     if not turns:
         raise ShapeError(f"lax.scan over {[x.aval for x in arrays]}: without a turn the results of f have no shape")
-    loop = TracedLoop("scan", f, arrays, treedef, turns, reverse)
-    carry, ys = init, list[Any]()
-    for done in range(turns):
-        if unroll is not True and (rest := loop.rest(carry, done)) is not None:
-            return rest.carry, _joined(ys, rest.parts, reverse)
-        k = turns - 1 - done if reverse else done
-        carry, y = f(carry, optree.tree_unflatten(treedef, [x[k] for x in arrays]))
-        ys.append(y)
-    return carry, _stacked(ys[::-1] if reverse else ys)
+    fewest = turns + 1 if unroll is True else FEWEST_TURNS
 
+    def turn(carry: Any, slices: list[Any]) -> tuple[Any, Any]:
+        return f(carry, optree.tree_unflatten(treedef, slices))
 
-def _joined(first: list[Any], rest: Any, reverse: bool) -> Any:
-    """The stacked results of the ``first`` turns, which came one by one, and of the ``rest``."""
-    if not first:
-        return rest
-    parts = [rest, _stacked(first[::-1])] if reverse else [_stacked(first), rest]
-    return optree.tree_map(lambda *leaves: concat(leaves), *parts)
+    return Turns("scan", turn, arrays, turns, reverse, fewest=fewest).run(init)
 
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
@@ -106,12 +94,17 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, Any], Any], init_val: Any, *, unroll: Any = None) -> Any:
     """``value = body_fun(i, value)`` for ``i`` from ``lower`` to ``upper - 1``, with ``i`` a Python int.
 
-    A compiled function has a program for each pair of bounds that it computes.
+    Many turns in a compiled function are one loop, as in `scan`, with ``i`` a number that is known when it runs; turns that
+    need it as an int (``range(i)``, ``layers[i]``) are traced one by one. There is a program for each pair of bounds that
+    the function computes.
     """
-    value = init_val
-    for i in range(int(lower), int(upper)):
-        value = body_fun(i, value)
-    return value
+    numbers = range(int(lower), int(upper))
+
+    def turn(carry: Any, slices: list[Any]) -> tuple[Any, Any]:
+        return body_fun(slices[0], carry), None
+
+    fewest = len(numbers) + 1 if unroll is True else FEWEST_TURNS
+    return Turns("fori_loop", turn, (), len(numbers), numbers=numbers, fewest=fewest).run(init_val).carry
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
@@ -144,8 +137,3 @@ def _chosen(what: str, pred: Any, one: Any, other: Any) -> Any:
         given = f"{wrong[0][0]} and {wrong[0][1]}"
         raise ArgumentError(f"{what} of a traced condition: results of equal shapes are needed, got {given}")
     return optree.tree_unflatten(treedef, [where(pred, a, b) for a, b in zip(leaves, others, strict=True)])
-
-
-def _stacked(trees: Sequence[Any]) -> Any:
-    """Pytrees of one structure as one, with a first axis more."""
-    return optree.tree_map(lambda *leaves: stack(leaves), *trees)

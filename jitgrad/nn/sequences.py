@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from jitgrad.core.errors import ArgumentError, ShapeError
@@ -13,11 +13,14 @@ from jitgrad.nn.resetting import UniformStart
 from jitgrad.nn.utils.rnn import PackedSequence
 from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import asarray, zeros
-from jitgrad.ops.joining import concat, stack, unstack
+from jitgrad.ops.joining import concat, stack
 from jitgrad.ops.linalg import linear
 from jitgrad.ops.movement import expand_dims, squeeze, swapaxes
 from jitgrad.ops.neural import dropout
 from jitgrad.ops.placement import beside, placing
+from jitgrad.ops.turns import Turns
+
+_FEWEST_STEPS = 64  # of which a compiled function makes a loop: kernels of fewer go by rows through several steps
 
 
 class _Recurrent(UniformStart):
@@ -79,7 +82,7 @@ class _Recurrent(UniformStart):
         alone = x.ndim == 2
         by_batch = self.batch_first and packed is None
         x = expand_dims(x, 1) if alone else swapaxes(x, 0, 1) if by_batch else x
-        valid = None if packed is None else unstack(expand_dims(packed.mask(), -1))
+        valid = None if packed is None else expand_dims(packed.mask(), -1)
         firsts = self._first_states(x, given, alone)
         lasts: list[State] = []
         for layer in range(self.num_layers):
@@ -110,23 +113,25 @@ class _Recurrent(UniformStart):
         return states
 
     def _direction(
-        self, x: Tensor, suffix: str, state: State, valid: Sequence[Tensor] | None = None
+        self, x: Tensor, suffix: str, state: State, valid: Tensor | None = None
     ) -> tuple[Tensor, State]:
         """One layer in one direction over ``x`` [length, batch, features]: outputs and the last state.
 
-        ``valid``, bool[batch, 1] of each step: where it is false, the step does not change the state.
+        ``valid``, bool[length, batch, 1]: where it is false, the step does not change the state.
         """
         parameters = [getattr(self, name + suffix) for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")]
-        steps = unstack(linear(x, *parameters[:2]))  # the inputs of all steps in one product
-        order = range(len(steps))[:: -1 if suffix.endswith("_reverse") else 1]
-        outs = []
-        for k in order:
-            new = self._step(steps[k], linear(state[0], *parameters[2:]), state)
+        arrays = [linear(x, *parameters[:2])]  # the inputs of all steps in one product
+
+        def turn(state: State, slices: list[Tensor]) -> tuple[State, Tensor]:
+            new = self._step(slices[0], linear(state[0], *parameters[2:]), state)
             if valid is not None:
-                new = tuple(where(valid[k], after, before) for after, before in zip(new, state, strict=True))
-            state = new
-            outs.append(state[0])
-        return stack([outs[k] for k in order]), state
+                new = tuple([where(slices[1], after, before) for after, before in zip(new, state, strict=True)])
+            return new, new[0]
+
+        arrays += [] if valid is None else [valid]
+        turns = Turns(type(self).__name__, turn, arrays, x.shape[0], suffix.endswith("_reverse"), fewest=_FEWEST_STEPS)
+        state, outs = turns.run(state)
+        return outs, state
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, bidirectional={self.bidirectional}"

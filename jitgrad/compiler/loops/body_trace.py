@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,13 @@ from jitgrad.compiler.runtime_number import RuntimeNumber
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled
 from jitgrad.core.errors import TraceError
-from jitgrad.core.ir import Atom, Graph, Value
+from jitgrad.core.ir import Atom, Graph, Literal, Value
+from jitgrad.core.op import OpDef
 from jitgrad.core.tape_node import edge_of
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import ABS, ADD, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SQUARE, SUBTRACT
+from jitgrad.ops.rounding import FLOOR_DIVIDE, REMAINDER
+from jitgrad.ops.transcendental import POW
 
 
 class NotRepeatableError(TraceError):
@@ -32,12 +37,35 @@ class RecordedBody:
     require_grad: tuple[bool, ...]
 
 
+LARGEST = 1 << 53  # floats hold all ints below
+_BOUNDS: Mapping[OpDef, Callable[..., Any]] = {
+    ADD: operator.add,
+    SUBTRACT: operator.add,
+    MULTIPLY: operator.mul,
+    NEGATIVE: lambda a: a,
+    ABS: lambda a: a,
+    FLOOR_DIVIDE: lambda a, b: a + b + 1,
+    REMAINDER: lambda a, b: a + b,
+    SQUARE: lambda a: a * a,
+    POW: lambda a, b: a**b if b < 64 else LARGEST,
+    MAXIMUM: max,
+    MINIMUM: max,
+}
+
+def _is_count(atom: Atom) -> bool:
+    return isinstance(atom, Literal) and type(atom.value) is int and atom.value >= 0
+
+
+_RAISING = (DIVIDE, FLOOR_DIVIDE, REMAINDER, POW)  # Python's raise for some numbers
+
+
 class BodyTrace(NestedTrace):
     """Records a turn, with the histories of what it computes."""
 
     def __init__(self, name: str, outer: Interpreter) -> None:
         super().__init__(name, outer)
         self.refused: bool = False  # whether it raised, which the function may have caught
+        self.bounds: dict[Atom, int] = {}  # of the absolute values of ints that Python computes exactly in eager execution
 
     def result(self, tensor: Tensor) -> Atom:
         """The atom of a result, from which gradients flow as they do from ``tensor`` on the tape."""
@@ -45,6 +73,29 @@ class BodyTrace(NestedTrace):
         if not grad_enabled.get():
             return atom
         return self.flowing(atom, edge_of(tensor)) if tensor._requires_grad else self._cut(atom)
+
+    def emit(
+        self, op: OpDef, atoms: tuple[Atom, ...], expected: Aval | tuple[Aval, ...], attrs: Mapping[str, Any]
+    ) -> tuple[Value, ...]:
+        outs = super().emit(op, atoms, expected, attrs)
+        if self.bounds and outs[0].aval.weak and not self.bounds.keys().isdisjoint(atoms):
+            if op in _RAISING and (atoms[1] in self.bounds or (op is POW and not _is_count(atoms[1]))):
+                self._refuse_number(op)
+            if outs[0].aval.dtype.kind == "i":
+                self.bounds[outs[0]] = self._bound(op, atoms)
+        return outs
+
+    def _bound(self, op: OpDef, atoms: tuple[Atom, ...]) -> int:
+        """Of a number that Python computes in eager execution. Raises NotRepeatableError if int64 may not hold it."""
+        bounds = [self.bounds[a] if a in self.bounds else abs(a.value) if isinstance(a, Literal) else LARGEST for a in atoms]
+        bound = _BOUNDS[op](*bounds) if op in _BOUNDS and not any(isinstance(b, complex) for b in bounds) else LARGEST
+        if not bound < LARGEST:
+            self._refuse_number(op)
+        return int(bound) + 1
+
+    def _refuse_number(self, op: OpDef) -> None:
+        self.refused = True
+        raise NotRepeatableError(f"{op.name} of the number of a turn may raise, or be too large")
 
     # --- changes of tensors that the turn was given ------------------------------------------------------------------
 
@@ -83,15 +134,19 @@ class BodyTrace(NestedTrace):
 
 
 def record_body(
-    name: str, turn: Callable[[Sequence[Any]], Sequence[Any]], inputs: Sequence[tuple[Aval, bool]]
+    name: str, turn: Callable[[Sequence[Any]], Sequence[Any]], inputs: Sequence[tuple[Aval, bool]], numbers: range | None = None
 ) -> RecordedBody:
     """The graph of ``turn`` for tensors of these avals, of which those with True require grad.
+
+    ``numbers``: what the last input may be, an int in eager execution.
 
     Raises NotRepeatableError, and what ``turn`` does.
     """
     trace = BodyTrace(name, current_interpreter.get())
     with trace.running():
         given = [trace.argument(k, aval, wanted) for k, (aval, wanted) in enumerate(inputs)]
+        if numbers is not None:
+            trace.bounds[given[-1]._data] = max(abs(numbers.start), abs(numbers.stop))
         results = turn(given)
         _refuse_hooks(given, results, trace.since)
         atoms = tuple(map(trace.result, results))

@@ -107,7 +107,7 @@ def _parts(x: Any) -> dict[Any, Any] | None:
         except ValueError:
             return {}
     if _is_of_library(kind):  # type: ignore[arg-type]
-        return {}
+        return {"__wrapped__": wrapped} if (wrapped := getattr(x, "__wrapped__", None)) is not None else {}
     items = _items(x)
     if items is None and (isinstance(x, types.GeneratorType) or not all(map(_is_made_by_python, kind.__mro__))):
         return None
@@ -145,13 +145,11 @@ def _attributes(x: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _parts_of_function(function: types.FunctionType) -> dict[Any, Any]:
-    """The cells, defaults and globals of a function of the user; those of libraries are not looked into."""
-    if not is_observed(function.__code__.co_filename):
-        return {}
+    """The cells and defaults of a function, and the globals of one of the user."""
     parts: dict[Any, Any] = dict(enumerate((*(function.__closure__ or ()), *(function.__defaults__ or ()))))
     parts.update((_Named(name), x) for name, x in (function.__kwdefaults__ or {}).items())
-    names = [name for name in _global_names(function.__code__) if name in function.__globals__]
-    return {**parts, **{name: function.__globals__[name] for name in names}}
+    names = _global_names(function.__code__) if is_observed(function.__code__.co_filename) else ()
+    return {**parts, **{name: function.__globals__[name] for name in names if name in function.__globals__}}
 
 
 @lru_cache(maxsize=1024)

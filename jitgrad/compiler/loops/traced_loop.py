@@ -2,57 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import optree
 
 from jitgrad.compiler.loops.body_trace import NotRepeatableError, RecordedBody, record_body
+from jitgrad.compiler.loops.counted_reads import with_slices
 from jitgrad.compiler.loops.loop_op import emit_loop
 from jitgrad.compiler.loops.python_state import PythonState
 from jitgrad.compiler.nested_trace import NestedTrace
+from jitgrad.compiler.runtime_number import INT_AVAL
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.ir import Graph
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.creation import arange
 from jitgrad.ops.movement import slice
+from jitgrad.ops.turns import TurnResults, Turns, make_loops_by
 
-# Of fewer turns each gets kernels that may be joined with those of the next, and they are compiled in time.
-FEWEST_TURNS = 24
 _ATTEMPTS = 3  # a carry may have other shapes, dtypes or a history only after the first turns
-
-Turn = Callable[[Any, Any], tuple[Any, Any]]  # (carry, slices) -> (carry, parts)
-
-
-@dataclass(frozen=True, slots=True)
-class LoopResult:
-    """The last carry, and all parts of the turns, stacked."""
-
-    carry: Any
-    parts: Any
 
 
 class TracedLoop:
-    """``turn`` again and again, the ``slices`` of a turn being a pytree of the elements along the first axes of ``arrays``."""
+    """Turns within a trace, which become a loop."""
 
-    def __init__(self, name: str, turn: Turn, arrays: Sequence[Tensor], structure: Any, length: int, reverse: bool) -> None:
-        self.name = name
-        self.turn = turn
-        self.arrays = arrays
-        self.structure = structure
-        self.length = length
-        self.reverse = reverse
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
         self.attempts: int = _ATTEMPTS if _is_compiled() else 0
 
-    def rest(self, carry: Any, done: int) -> LoopResult | None:
+    def rest(self, carry: Any, done: int) -> TurnResults | None:
         """The turns after the first ``done`` as one loop; None if they must run in Python, at least the next."""
-        if self.attempts == 0 or self.length - done < FEWEST_TURNS:
+        if self.attempts == 0 or self.turns.length - done < self.turns.fewest:
             return None
         self.attempts -= 1
-        state = PythonState(self.turn)
-        attempt = _Attempt(self, carry)
+        state = PythonState(self.turns.turn)
+        attempt = _Attempt(self.turns, carry)
         recorded = self._recorded(attempt) if state.known else None
         if recorded is None or not state.unchanged:
             state.restore()
@@ -84,8 +71,8 @@ def _is_compiled() -> bool:
 class _Attempt:
     """A turn that starts at ``carry``."""
 
-    def __init__(self, loop: TracedLoop, carry: Any) -> None:
-        self.loop = loop
+    def __init__(self, turns: Turns, carry: Any) -> None:
+        self.turns = turns
         self.leaves, self.structure = optree.tree_flatten(carry, none_is_leaf=True)
         self.traced: list[int] = [k for k, x in enumerate(self.leaves) if isinstance(x, Tensor)]
         self.carried: list[int] = []  # those of the traced leaves that a turn replaces
@@ -95,13 +82,14 @@ class _Attempt:
 
     def record(self) -> RecordedBody:
         """The turn, with every carry requiring grad that does after some turn."""
-        name = f"{self.loop.name}_turn"
+        name = f"{self.turns.name}_turn"
         before = [self.leaves[k] for k in self.traced]
         wanted = [x._requires_grad for x in before]
-        slices = [(Aval(x.shape[1:], x.dtype), x._requires_grad) for x in self.loop.arrays]
+        slices = [(Aval(x.shape[1:], x.dtype), x._requires_grad) for x in self.turns.arrays]
+        slices += [] if self.turns.numbers is None else [(INT_AVAL, False)]  # like a Python int
         while True:
             inputs = [(x.aval, flag) for x, flag in zip(before, wanted, strict=True)]
-            recorded = record_body(name, self._turn, [*inputs, *slices])
+            recorded = record_body(name, self._turn, [*inputs, *slices], self.turns.numbers)
             flags = dict(zip(self.carried, recorded.require_grad, strict=False))
             more = [flag or flags.get(k, False) for k, flag in zip(self.traced, wanted, strict=True)]
             if more == wanted:
@@ -113,8 +101,7 @@ class _Attempt:
         leaves = list(self.leaves)
         for k, x in zip(self.traced, tensors, strict=False):
             leaves[k] = x
-        slices = optree.tree_unflatten(self.loop.structure, tensors[len(self.traced) :])
-        carry, parts = self.loop.turn(optree.tree_unflatten(self.structure, leaves), slices)
+        carry, parts = self.turns.turn(optree.tree_unflatten(self.structure, leaves), [*tensors[len(self.traced) :]])
         self.after, self.structure_after = optree.tree_flatten(carry, none_is_leaf=True)
         listed, self.parts_structure = optree.tree_flatten(parts)
         if not all(isinstance(x, Tensor) and not x.aval.weak for x in listed):
@@ -140,14 +127,17 @@ class _Attempt:
                 return False
         return True
 
-    def emit(self, recorded: RecordedBody, done: int) -> LoopResult:
+    def emit(self, recorded: RecordedBody, done: int) -> TurnResults:
         """The loop of all turns but the first ``done``."""
-        loop = self.loop
-        graph, fixed = _with_fixed_constants(recorded.graph, self.traced, self.carried, len(loop.arrays))
-        left = loop.length - done
-        arrays = [_part(x, 0 if loop.reverse else done, left) for x in loop.arrays] if done else loop.arrays
+        turns, left = self.turns, self.turns.length - done
+        arrays = [_part(x, 0 if turns.reverse else done, left) if done else x for x in turns.arrays]
+        count = len(arrays) + (turns.numbers is not None)
+        graph, fixed = _with_fixed_constants(recorded.graph, self.traced, self.carried, count)
         constants = [*[self.leaves[k] for k in fixed], *recorded.constants]
-        outs = emit_loop(graph, [self.leaves[k] for k in self.carried], arrays, constants, left, loop.reverse)
+        if turns.numbers is not None:
+            graph, read = with_slices(graph, len(self.carried) + len(arrays), constants, turns.numbers[done:])
+            arrays += [arange(turns.numbers.start + done, turns.numbers.stop), *read]
+        outs = emit_loop(graph, [self.leaves[k] for k in self.carried], arrays, constants, left, turns.reverse)
         for out, wanted in zip(outs, recorded.require_grad, strict=True):
             if not wanted:
                 out._requires_grad, out.grad_fn = False, None
@@ -155,7 +145,7 @@ class _Attempt:
         for k, out in zip(self.carried, outs, strict=False):
             leaves[k] = out
         parts = optree.tree_unflatten(self.parts_structure, outs[len(self.carried) :])
-        return LoopResult(optree.tree_unflatten(self.structure, leaves), parts)
+        return TurnResults(optree.tree_unflatten(self.structure, leaves), parts)
 
 
 def _with_fixed_constants(
@@ -171,3 +161,6 @@ def _with_fixed_constants(
 
 def _part(x: Tensor, start: int, length: int) -> Tensor:
     return slice(x, ((start, 1, length), *[(0, 1, n) for n in x.shape[1:]]))
+
+
+make_loops_by(TracedLoop)
