@@ -21,7 +21,7 @@ from jitgrad.core.tape_node import edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import ABS, ADD, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SQUARE, SUBTRACT
 from jitgrad.ops.rounding import FLOOR_DIVIDE, REMAINDER
-from jitgrad.ops.transcendental import POW
+from jitgrad.ops.transcendental import INTEGER_POW, POW
 
 
 class NotRepeatableError(TraceError):
@@ -47,7 +47,7 @@ _BOUNDS: Mapping[OpDef, Callable[..., Any]] = {
     FLOOR_DIVIDE: lambda a, b: a + b + 1,
     REMAINDER: lambda a, b: a + b,
     SQUARE: lambda a: a * a,
-    POW: lambda a, b: a**b if b < 64 else LARGEST,
+    **dict.fromkeys((POW, INTEGER_POW), lambda a, b: a**b if b < 64 else LARGEST),
     MAXIMUM: max,
     MINIMUM: max,
 }
@@ -56,7 +56,8 @@ def _is_count(atom: Atom) -> bool:
     return isinstance(atom, Literal) and type(atom.value) is int and atom.value >= 0
 
 
-_RAISING = (DIVIDE, FLOOR_DIVIDE, REMAINDER, POW)  # Python's raise for some numbers
+_POWERS = (POW, INTEGER_POW)
+_RAISING = (DIVIDE, FLOOR_DIVIDE, REMAINDER, *_POWERS)  # Python's raise for some numbers
 
 
 class BodyTrace(NestedTrace):
@@ -79,7 +80,7 @@ class BodyTrace(NestedTrace):
     ) -> tuple[Value, ...]:
         outs = super().emit(op, atoms, expected, attrs)
         if self.bounds and outs[0].aval.weak and not self.bounds.keys().isdisjoint(atoms):
-            if op in _RAISING and (atoms[1] in self.bounds or (op is POW and not _is_count(atoms[1]))):
+            if op in _RAISING and (atoms[1] in self.bounds or (op in _POWERS and not _is_count(atoms[1]))):
                 self._refuse_number(op)
             if outs[0].aval.dtype.kind == "i":
                 self.bounds[outs[0]] = self._bound(op, atoms)

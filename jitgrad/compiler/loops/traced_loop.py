@@ -79,6 +79,7 @@ class _Attempt:
         self.after: list[Any] = []  # the leaves after the turn, and their structure
         self.structure_after: Any = None
         self.parts_structure: Any = None
+        self.is_typical: bool = True  # whether the turn gives tensors, and a carry like that which it got
 
     def record(self) -> RecordedBody:
         """The turn, with every carry requiring grad that does after some turn."""
@@ -104,11 +105,10 @@ class _Attempt:
         carry, parts = self.turns.turn(optree.tree_unflatten(self.structure, leaves), [*tensors[len(self.traced) :]])
         self.after, self.structure_after = optree.tree_flatten(carry, none_is_leaf=True)
         listed, self.parts_structure = optree.tree_flatten(parts)
-        if not all(isinstance(x, Tensor) and not x.aval.weak for x in listed):
-            raise NotRepeatableError("a turn returns numbers")
-        if self.structure_after != self.structure:
-            self.carried = []
-            return [*listed]
+        self.is_typical = self.structure_after == self.structure and all(isinstance(x, Tensor) for x in listed)
+        if not self.is_typical or any(x.aval.weak for x in listed):
+            self.is_typical, self.carried = False, []
+            return [x for x in listed if isinstance(x, Tensor)]
         self.carried = [k for k in self.traced if self.after[k] is not leaves[k]]
         if not all(isinstance(self.after[k], Tensor) for k in self.carried):
             raise NotRepeatableError("a carry becomes a number")
@@ -116,7 +116,7 @@ class _Attempt:
 
     def is_stable(self, recorded: RecordedBody) -> bool:
         """Whether the next turn starts with the same shapes, dtypes and Python objects as this one."""
-        if self.structure_after != self.structure:
+        if not self.is_typical:
             return False
         for k, (x, new) in enumerate(zip(self.leaves, self.after, strict=True)):
             if k in self.carried:

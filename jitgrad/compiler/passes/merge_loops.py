@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from jitgrad.compiler.loops.loop_op import LOOP, LoopBody, has_loops
-from jitgrad.compiler.passes.cleanup import eliminate_dead
+from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 
@@ -27,35 +27,46 @@ def _key(node: TraceNode) -> Any:
 
 
 def _merged(graph: Graph) -> Graph:
-    longest: dict[Any, TraceNode] = {}
+    groups: dict[Any, list[TraceNode]] = {}
     for node in graph.nodes:
         if node.op is LOOP:
-            known = longest.setdefault(_key(node), node)
-            if _extends(node, known):
-                longest[_key(node)] = node
-    new, placed = Rewriter(graph), set[TraceNode]()
+            groups.setdefault(_key(node), []).append(node)
+    new = Rewriter(graph)
     for old, node in zip(graph.nodes, new.visit(), strict=True):
-        chosen = longest.get(_key(old)) if old.op is LOOP else None
-        if chosen is None or not (chosen is old or _extends(chosen, old)):
+        group = groups[_key(old)] if old.op is LOOP else [old]
+        if len(group) == 1:
             new.keep(node)
-            continue
-        if chosen not in placed:
-            placed.add(chosen)
-            new.keep(replace(chosen, ins=node.ins))
-        if chosen is not old:
-            for out, longer in zip(old.outs, chosen.outs, strict=False):
-                new.replace(out, longer)
+        elif old is group[0]:
+            whole = _joined(group, node)
+            new.keep(whole)
+            carries = len(whole.outs) - sum(len(n.outs) - n.attr("body").carries for n in group)
+            parts = iter(whole.outs[carries:])
+            for member in group:
+                outs = [*whole.outs[:carries], *[next(parts) for _ in member.outs[carries:]]]
+                for out, now in zip(member.outs, outs, strict=True):
+                    new.replace(out, now)
     return new.graph()
 
 
-def _extends(node: TraceNode, other: TraceNode) -> bool:
-    """Whether the turn of ``node`` computes the results of that of ``other``, and more."""
-    body: LoopBody | None = node.attr("body").extends
-    while body is not None:
-        if body is other.attr("body"):
-            return True
-        body = body.extends
-    return False
+def _joined(group: Sequence[TraceNode], first: TraceNode) -> TraceNode:
+    """One loop with the parts of all of ``group``, which have equal carries; ``first`` is the first of them."""
+    bodies: list[LoopBody] = [node.attr("body") for node in group]
+    graph, carries = bodies[0].graph, bodies[0].carries
+    nodes, outputs = list[TraceNode](), list(graph.outputs[:carries])
+    outs = [Value(out.aval) for out in first.outs[:carries]]
+    for node, body in zip(group, bodies, strict=True):
+        new: dict[Atom, Atom] = dict(zip(body.graph.inputs, graph.inputs, strict=True))
+        for n in body.graph.nodes:
+            made = tuple([Value(out.aval) for out in n.outs])
+            nodes.append(replace(n, ins=tuple([new.get(a, a) for a in n.ins]), outs=made))
+            new.update(zip(n.outs, made, strict=True))
+        if body is bodies[0]:
+            outputs = [new.get(a, a) for a in outputs]
+        outputs += [new.get(a, a) for a in body.graph.outputs[carries:]]
+        outs += [Value(out.aval) for out in node.outs[carries:]]
+    whole = eliminate_common(replace(graph, nodes=tuple(nodes), outputs=tuple(outputs)))
+    attrs = tuple([(k, LoopBody(whole, carries, bodies[0].slices) if k == "body" else v) for k, v in first.attrs])
+    return replace(first, outs=tuple(outs), attrs=attrs)
 
 
 def _trimmed(graph: Graph) -> Graph:
