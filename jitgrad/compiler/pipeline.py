@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from jitgrad.compiler.isomorphic import OutlinedGraph, alone, outline
+from jitgrad.compiler.loops.merge_loops import merge_loops
 from jitgrad.compiler.passes.batch_products import batch_products
 from jitgrad.compiler.passes.block_convolutions import block_convolutions
 from jitgrad.compiler.passes.canonicalize_reductions import canonicalize_reductions
@@ -22,7 +23,6 @@ from jitgrad.compiler.passes.hoist_small_reductions import hoist_small_reduction
 from jitgrad.compiler.passes.insert_copies import insert_copies
 from jitgrad.compiler.passes.join_places import join_places
 from jitgrad.compiler.passes.materialize_transposes import materialize_transposes
-from jitgrad.compiler.passes.merge_loops import merge_loops
 from jitgrad.compiler.passes.merge_pads import merge_pads
 from jitgrad.compiler.passes.read_at_offsets import read_at_offsets
 from jitgrad.compiler.passes.read_tables import read_tables

@@ -71,6 +71,7 @@ class OpDef:
     per_line: bool = False  # computes each line along attr ``axis`` by itself
     # Machine code without contraction, of ``scalar`` or of this function in ops, has the bits of ``eager``, which takes longer.
     one_loop: bool | Callable[..., Any] = False
+    reads_in_order: bool = False  # calls take operands whose elements lie in row-major order
     library_kernel: bool = False  # eager calls on large arrays may run its kernel of `jitgrad.runtime.library`
     # The result is the first operand but for some elements, and takes its memory if nothing reads it later; the op checks
     # all indices before it changes any element.

@@ -72,7 +72,7 @@ class _Registered:
     make: Callable[[Turns], _Loop] | None = None
 
 
-def make_loops_by(make: Callable[[Turns], _Loop]) -> None:
+def trace_turns_by(make: Callable[[Turns], _Loop]) -> None:
     """Let ``make`` make the loops of traces."""
     _Registered.make = staticmethod(make)
 

@@ -63,8 +63,7 @@ def compile_graph(
     Raises:
         MemoryBudgetError: if its temporaries do not fit the memory budget of ``target``.
     """
-    if not target.runs_loops or target.memory_budget is not None:
-        graph = unroll_loops(graph)
+    graph = graph if target.runs_loops and target.memory_budget is None else unroll_loops(graph)
     target.expect(graph)
     state = dict(donated or {})
 
@@ -78,8 +77,7 @@ def compile_graph(
 
     tuning = target.tuning
     if target.memory_budget is None:
-        planned = plan(state, tuning, watch)
-        return Program(planned, target, _turns(planned, target))
+        return _with_turns(plan(state, tuning, watch), target)
     kept = {k: value for k, value in state.items() if value.aval.nbytes > _SMALL_STATE}
 
     def sparing(level: int) -> Plan:
@@ -88,11 +86,12 @@ def compile_graph(
     return Program(within_budget(graph.name, target.memory_budget, plan(state, tuning, watch), sparing), target)
 
 
-def _turns(plan: Plan, target: Target) -> dict[LoopBody, Program]:
-    """The programs of the turns of loops. A turn may write its new carries over the old ones."""
+def _with_turns(plan: Plan, target: Target) -> Program:
+    """The program of ``plan``, and those of the turns of its loops. A turn may write its new carries over the old ones."""
     bodies = dict.fromkeys([step.attrs["body"] for step in plan.steps if isinstance(step, OpStep) and step.op is LOOP])
     graphs = {body: _with_copies(body) for body in bodies}
-    return {b: compile_graph(g, target, {k: g.inputs[k] for k in range(b.carries)}) for b, g in graphs.items()}
+    turns = {b: compile_graph(g, target, {k: g.inputs[k] for k in range(b.carries)}) for b, g in graphs.items()}
+    return Program(plan, target, turns)
 
 
 def _with_copies(body: LoopBody) -> Graph:

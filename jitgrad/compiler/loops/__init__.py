@@ -1,1 +1,1 @@
-"""Loops as one op whose turn is compiled once; imports core, eager, ops, autograd, compiler, compiler.passes."""
+"""Loops as one op whose turn is compiled once; imports core, eager, ops, autograd, guards, compiler."""

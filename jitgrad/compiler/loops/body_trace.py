@@ -37,7 +37,7 @@ class RecordedBody:
     require_grad: tuple[bool, ...]
 
 
-LARGEST = 1 << 53  # floats hold all ints below
+_LARGEST = 1 << 53  # floats hold all ints below
 _BOUNDS: Mapping[OpDef, Callable[..., Any]] = {
     ADD: operator.add,
     SUBTRACT: operator.add,
@@ -47,7 +47,7 @@ _BOUNDS: Mapping[OpDef, Callable[..., Any]] = {
     FLOOR_DIVIDE: lambda a, b: a + b + 1,
     REMAINDER: lambda a, b: a + b,
     SQUARE: lambda a: a * a,
-    **dict.fromkeys((POW, INTEGER_POW), lambda a, b: a**b if b < 64 else LARGEST),
+    **dict.fromkeys((POW, INTEGER_POW), lambda a, b: a**b if b < 64 else _LARGEST),
     MAXIMUM: max,
     MINIMUM: max,
 }
@@ -88,9 +88,9 @@ class BodyTrace(NestedTrace):
 
     def _bound(self, op: OpDef, atoms: tuple[Atom, ...]) -> int:
         """Of a number that Python computes in eager execution. Raises NotRepeatableError if int64 may not hold it."""
-        bounds = [self.bounds[a] if a in self.bounds else abs(a.value) if isinstance(a, Literal) else LARGEST for a in atoms]
-        bound = _BOUNDS[op](*bounds) if op in _BOUNDS and not any(isinstance(b, complex) for b in bounds) else LARGEST
-        if not bound < LARGEST:
+        bounds = [self.bounds[a] if a in self.bounds else abs(a.value) if isinstance(a, Literal) else _LARGEST for a in atoms]
+        bound = _BOUNDS[op](*bounds) if op in _BOUNDS and not any(isinstance(b, complex) for b in bounds) else _LARGEST
+        if not bound < _LARGEST:
             self._refuse_number(op)
         return int(bound) + 1
 

@@ -183,6 +183,7 @@ LOOP: OpDef = define(
     vjp=_vjp,
     multiple=True,
     fills=True,
+    reads_in_order=True,
     partial_vjp=True,
     takes_complex=True,
     register=False,

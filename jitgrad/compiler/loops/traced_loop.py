@@ -21,7 +21,7 @@ from jitgrad.core.ir import Graph
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import arange
 from jitgrad.ops.movement import slice
-from jitgrad.ops.turns import TurnResults, Turns, make_loops_by
+from jitgrad.ops.turns import TurnResults, Turns, trace_turns_by
 
 _ATTEMPTS = 3  # a carry may have other shapes, dtypes or a history only after the first turns
 
@@ -163,4 +163,4 @@ def _part(x: Tensor, start: int, length: int) -> Tensor:
     return slice(x, ((start, 1, length), *[(0, 1, n) for n in x.shape[1:]]))
 
 
-make_loops_by(TracedLoop)
+trace_turns_by(TracedLoop)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from jitgrad.compiler.compiler_ops import IDENTITY
 from jitgrad.compiler.convolution_ops import CONVOLUTIONS, WEIGHT_GRADIENT
-from jitgrad.compiler.loops.loop_op import LOOP
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, row_major, view_location
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.core.aval import Shape, broadcast_shapes
@@ -25,8 +24,8 @@ def insert_copies(graph: Graph) -> Graph:
     """Copy the operand of every reshape that is no view, and values that need memory of their own.
 
     These are results that are views of an input or repeat elements, repeated numbers that library calls read, and the
-    indices and new values of reads and changes at indices, and images of convolutions, whose machine code goes through them
-    in order.
+    indices and new values of reads and changes at indices, images of convolutions, and what loops read, whose machine code
+    goes through them in order.
 
     ``reshape(permute_dims(x))`` is no view: its elements must be brought in order. The identity op does that in the
     kernel that computes ``x``, or in a kernel of its own; without it a library call would.
@@ -63,7 +62,7 @@ class _Copies(Rewriter):
             node = replace(node, ins=tuple([self.in_memory(a, own=a is changed) for a in node.ins]))
         if node.op in _INDEXED:
             node = replace(node, ins=self.ordered(node))
-        elif node.op is LOOP:
+        elif node.op.reads_in_order:
             node = replace(node, ins=tuple(map(self.in_order, node.ins)))
         elif node.op in CONVOLUTIONS:
             ordered = [a if a is source and node.op is not WEIGHT_GRADIENT else self.in_order(a) for a in node.ins]

@@ -9,13 +9,13 @@ import numpy as np
 import jitgrad as jg
 from jitgrad import lax
 from jitgrad.compiler.loops.loop_op import LOOP, has_loops, nodes_of
+from jitgrad.compiler.loops.merge_loops import merge_loops
 from jitgrad.compiler.loops.unroll import unroll_loops
-from jitgrad.compiler.passes.merge_loops import merge_loops
 from jitgrad.core.ir import Graph, evaluate
 from jitgrad.eager.run import run_on_arrays
 
 XS = jg.tensor(np.random.default_rng(1).normal(size=(18, 3)))
-H = jg.tensor([0.1, -0.2, 0.3])
+H = jg.tensor([0.1, -0.2, 0.3], dtype="float64")
 
 
 def turn(c: Any, x: Any) -> Any:
