@@ -22,6 +22,7 @@ from jitgrad.inspect.stages import has_backward, program_graph
 from jitgrad.inspect.traffic import plan_traffic, readable_bytes
 from jitgrad.jit.executable import Executable
 from jitgrad.runtime.library_call import LibraryCall
+from jitgrad.runtime.loop_call import LoopCall
 from jitgrad.runtime.program import Program
 
 SHOWN_OPS = 16  # of a step, in its line; `StepReport.ops` has all
@@ -146,6 +147,7 @@ class Explanation:
         budget: how the program keeps to its memory budget; None if it has none.
         supposed: what the program supposes of values that Python code asks for; calls compare them.
         launched: how a device starts the steps, in words; "" for one after the other.
+        turns: the programs that loops run in each turn, in the order of the loops.
     """
 
     name: str
@@ -161,6 +163,7 @@ class Explanation:
     budget: BudgetReport | None = None
     launched: str = ""
     supposed: tuple[str, ...] = ()
+    turns: tuple[Explanation, ...] = ()
 
     @property
     def fused(self) -> int:
@@ -235,6 +238,9 @@ class Explanation:
             yield f"saved for backward: {'; '.join(map(str, self.saved))}"
         if self.recomputed:
             yield f"recomputed in backward: {ops_by_line(self.recomputed)}"
+        for turn in self.turns:
+            yield ""
+            yield from turn._lines()
         if self.backward is not None:
             yield ""
             yield from self.backward._lines()
@@ -277,7 +283,13 @@ def explain_program(name: str, program: Program, before: Graph, op_count: int) -
         block_runs=runs,
         budget=BudgetReport.of(plan),
         launched=program.runner.launched,
+        turns=tuple([_explain_turn(call) for call in calls if isinstance(call, LoopCall)]),
     )
+
+
+def _explain_turn(call: LoopCall) -> Explanation:
+    graph, by = call.body.graph, "" if call.instruction is not None else ", from Python"
+    return explain_program(f"each of {call.length} turns of {graph.name}{by}", call.program, graph, len(graph.nodes))
 
 
 def _steps_and_views(graph: Graph, steps: Sequence[Step]) -> list[Step | TraceNode]:

@@ -12,6 +12,7 @@ from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.traffic import plan_traffic
 from jitgrad.jit.executable import Executable
 from jitgrad.runtime.executor.launch import Launch
+from jitgrad.runtime.loop_call import LoopCall
 from jitgrad.runtime.program import Program
 
 
@@ -73,7 +74,7 @@ class KernelView:
 
 
 def kernel_views(compiled: Executable) -> list[KernelView]:
-    """Every kernel launch of ``compiled``, in order; those of the backward program follow."""
+    """Every kernel launch of ``compiled``, in order; those of the backward program follow. Those of a loop are of one turn."""
     if not compiled.traced.differentiable:
         return _views(compiled.program, "program")
     views = _views(compiled.op.forward, "forward")
@@ -84,8 +85,13 @@ def kernel_views(compiled: Executable) -> list[KernelView]:
 
 def _views(program: Program, part: str) -> list[KernelView]:
     traffic = plan_traffic(program.plan)
-    launches = [step for step in program.steps if isinstance(step, Launch)]
-    return [_view(launch, part, program.target, *traffic[launch.step]) for launch in launches]
+    views = []
+    for step in program.steps:
+        if isinstance(step, Launch):
+            views.append(_view(step, part, program.target, *traffic[step.step]))
+        elif isinstance(step, LoopCall):
+            views += _views(step.program, f"turn of {part}")
+    return views
 
 
 def _view(launch: Launch, part: str, target: Target, read: int, written: int) -> KernelView:

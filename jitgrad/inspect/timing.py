@@ -112,7 +112,7 @@ def step_times(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> list
         alone = replace(
             plan, inputs=buffers, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0, external=(), block_runs=()
         )
-        times.append(roofline.time(Program(alone, program.target), [memory[buffer] for buffer in buffers]))
+        times.append(roofline.time(Program(alone, program.target, program.turns), [memory[buffer] for buffer in buffers]))
         for buffer in buffers:
             if last[buffer] == k:
                 del memory[buffer]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value, evaluate
 from jitgrad.core.op import OpDef
@@ -16,22 +17,22 @@ def hoisted(graph: Graph, first: int, constants: Sequence[Any]) -> tuple[Graph, 
 
     The nodes run where this is called. Those that only repeat elements stay, since kernels do that for nothing.
     """
-    moved = _invariant(graph, set(graph.inputs[first:]))
+    found = _invariant(graph, set(graph.inputs[first:]))
+    moved = _moved(graph, found)
     if not moved:
         return graph, tuple(constants)
     kept = [node for node in graph.nodes if node not in moved]
-    read: dict[Atom, None] = dict.fromkeys([atom for node in kept for atom in node.ins])
-    read.update(dict.fromkeys(graph.outputs))
-    made = [out for node in graph.nodes if node in moved for out in node.outs if out in read]
-    before = Graph(graph.name, graph.inputs[first:], tuple([n for n in graph.nodes if n in moved]), tuple(made))
+    read = {atom for node in kept for atom in node.ins}.union(graph.outputs)
+    made = [out for node in found if node in moved for out in node.outs if out in read]
+    before = eliminate_dead(Graph(graph.name, graph.inputs[first:], tuple(found), tuple(made)))
     values = replayed(before, tuple(constants))
     still = [(v, x) for v, x in zip(graph.inputs[first:], constants, strict=True) if v in read]
     inputs = (*graph.inputs[:first], *[v for v, _ in still], *made)
     return Graph(graph.name, inputs, tuple(kept), graph.outputs), (*[x for _, x in still], *values)
 
 
-def _invariant(graph: Graph, known: set[Value]) -> set[TraceNode]:
-    """The nodes that depend on ``known`` inputs alone, without repetitions that others read."""
+def _invariant(graph: Graph, known: set[Value]) -> list[TraceNode]:
+    """The nodes that depend on ``known`` inputs alone."""
     values: set[Atom] = set(known)
     found: list[TraceNode] = []
     for node in graph.nodes:
@@ -39,6 +40,11 @@ def _invariant(graph: Graph, known: set[Value]) -> set[TraceNode]:
         if operands and values.issuperset(operands) and not node.op.checks:
             found.append(node)
             values.update(node.outs)
+    return found
+
+
+def _moved(graph: Graph, found: Sequence[TraceNode]) -> set[TraceNode]:
+    """Those of ``found`` that turns need not compute: all but repetitions that other nodes read."""
     moved = set(found)
     outputs = set(graph.outputs)
     for node in reversed(found):

@@ -99,7 +99,7 @@ def _gradient_of(body: LoopBody, present: tuple[int, ...]) -> _Gradient:
     kept = tuple([k for k in split.used if k < body.carries])
     forward = split.forward
     results, saved = forward.outputs[: joint.outputs], forward.outputs[joint.outputs :]
-    whole = replace(forward, outputs=(*results, *[forward.inputs[k] for k in kept], *saved))
+    whole = replace(forward, name=graph.name, outputs=(*results, *[forward.inputs[k] for k in kept], *saved))
     flowing = {k for k, flows in zip(wrt, joint.flows, strict=True) if flows}
     extended = LoopBody(whole, body.carries, body.slices, extends=body)
     return _Gradient(extended, split, kept, seeded, tuple([k in flowing for k in range(len(graph.inputs))]))

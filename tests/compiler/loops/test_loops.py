@@ -106,3 +106,20 @@ def test_recurrent_layers_over_long_sequences_are_loops() -> None:
         x = normal(80, 2, 3, dtype="float32")
         f = lambda x, layer=layer: layer(x)[0]  # noqa: E731
         check(f, x, loops=1 + (layer.directions == 2), rtol=1e-5)
+
+
+def test_explain_and_kernels_show_what_a_turn_runs() -> None:
+    f = jg.jit(jg.value_and_grad(loss_of_last), backend="cpu")
+    explanation = f.explain(H, XS)
+    assert [turn.name for turn in explanation.turns] == [
+        f"each of {TURNS} turns of scan_turn",
+        f"each of {TURNS} turns of scan_turn_gradient",
+    ]
+    assert str(explanation.turns[1]) in str(explanation)
+    kernels = [kernel for kernel in f.kernels(H, XS) if kernel.part != "program"]
+    assert {kernel.part for kernel in kernels} == {"turn of program"}
+    assert len(kernels) == sum(turn.fused for turn in explanation.turns)
+
+
+def loss_of_last(h: Any, xs: Any) -> Any:
+    return lax.scan(lambda c, x: (jg.tanh(c * 0.5 + x), None), h, xs)[0].sum()
