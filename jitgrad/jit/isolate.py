@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from jitgrad.compiler.loops.loop_op import LOOP
 from jitgrad.core.ir import TraceNode
 from jitgrad.core.op import Kind
 from jitgrad.jit.executable import Executable
@@ -11,8 +12,8 @@ from jitgrad.runtime.program import Program
 
 
 def kernel_nodes(program: Program) -> list[TraceNode]:
-    """The nodes of the program that kernels compute, by number."""
-    return [node for node in program.plan.graph.nodes if node.op.kind is Kind.FUSED]
+    """The nodes of the program that kernels compute, by number; a loop, whose turns they compute, is one."""
+    return [node for node in program.plan.graph.nodes if node.op is LOOP or node.op.kind is Kind.FUSED]
 
 
 def find_wrong_kernels(executable: Executable, agrees: Callable[[Executable], bool]) -> list[int] | None:

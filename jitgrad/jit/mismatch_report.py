@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.llvm.disk_cache import directory
+from jitgrad.compiler.loops.loop_op import LOOP, nodes_of
 from jitgrad.core.errors import MismatchWarning
 from jitgrad.core.ir import Literal, TraceNode
 from jitgrad.core.origin import Origin, users_frame
@@ -44,7 +45,8 @@ def warn_of_mismatch(
         nodes = kernel_nodes(executable.program)
         lines.append("The ops of these lines run one by one from now on; the other kernels stay compiled:")
         lines += _listed(_kernel_line(nodes[k]) for k in wrong)
-        if path := _script(executable, inputs, mismatches, wrong):
+        only_loops = all(nodes[k].op is LOOP for k in wrong)  # scripts show single kernels
+        if not only_loops and (path := _script(executable, inputs, mismatches, wrong)):
             lines.append(f"A script that shows it alone: {path}")
     warnings.warn("\n  ".join(lines[:-1]) + "\n" + lines[-1], MismatchWarning, stacklevel=users_frame())
 
@@ -77,7 +79,7 @@ def _lines_of(origins: Iterable[Origin]) -> list[str]:
 
 
 def _kernel_line(node: TraceNode) -> str:
-    body = node.attr("body").nodes
+    body = [*nodes_of(node.attr("body").graph if node.op is LOOP else node.attr("body"))]
     lines = _lines_of(n.origin for n in body) or ["an unknown line"]
     shown = ", ".join(lines[:3]) + (", ..." if len(lines) > 3 else "")
     return f"{shown} ({' '.join(dict.fromkeys(n.op.name for n in body))})"

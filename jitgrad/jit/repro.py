@@ -18,6 +18,7 @@ from jitgrad.backends.cpu.emit import emit_kernel
 from jitgrad.backends.llvm.code_object import compile_entry
 from jitgrad.backends.llvm.library_names import native_names
 from jitgrad.backends.python import DTYPES, Pointer, names, passed
+from jitgrad.compiler.loops.loop_op import LOOP
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
 from jitgrad.compiler.plan import KernelStep, Place
 from jitgrad.core.axis_runs import positions_read, whole
@@ -181,7 +182,7 @@ def _operands_of(
     found = {}
 
     def apply(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        node = next(fused) if op.kind is Kind.FUSED else None
+        node = next(fused) if op is LOOP or op.kind is Kind.FUSED else None
         if node is not None and node in nodes:
             found[node] = tuple(map(np.copy, operands))
         return run_on_arrays(op, operands, attrs)

@@ -13,7 +13,7 @@ import numpy as np
 from jitgrad.compiler.loops.loop_op import LoopBody
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer, BufferRole, row_major
 from jitgrad.compiler.plan import OpStep, Place
-from jitgrad.eager.buffer_pool import address_of
+from jitgrad.eager.buffer_pool import ALIGNMENT, address_of
 from jitgrad.runtime.executor.instruction_loop import REGIONS, REPEAT, Instruction, loop
 from jitgrad.runtime.library_call import LibraryCall, Memory
 
@@ -22,8 +22,11 @@ _OWN_WORDS = 3  # the first of the arguments that each frame fills in
 
 @cache
 def _memcpy() -> int:
-    """The address of C's ``memcpy``."""
-    return ctypes.cast(ctypes.CDLL(None).memcpy, ctypes.c_void_p).value or 0
+    """The address of C's ``memcpy``; 0 where the process has no such name, as on Windows."""
+    try:
+        return ctypes.cast(ctypes.CDLL(None).memcpy, ctypes.c_void_p).value or 0
+    except (TypeError, OSError, AttributeError):
+        return 0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -91,7 +94,8 @@ class _Arguments:
 
     def instruction(self) -> Instruction | None:
         """None if a turn needs Python, or reads or writes arrays that do not lie in order."""
-        if not self.call.program.runner.repeats or not (self._add_inputs() and self._add_results()):
+        runs = self.call.program.runner.repeats and _memcpy() != 0
+        if not (runs and self._add_inputs() and self._add_results()):
             return None
         steps = np.array(self.steps or [0], np.int64)
         copies = np.array([*self.first, *self.copies] or [(0, 0, 0)], np.int64)
@@ -139,6 +143,11 @@ class _Arguments:
             self.regions[region], self.steps[region] = slot, step
         return True
 
+    def _is_aligned(self, slot: ArgSlot, nbytes: int) -> bool:
+        """Whether every part at ``slot`` starts at a cache line, as stores past the caches suppose of large results."""
+        large = nbytes >= self.call.program.target.tuning.min_nontemporal_result
+        return not large or (not isinstance(slot, int) and slot[1] % ALIGNMENT == nbytes % ALIGNMENT == 0)
+
     def _moving(self, slot: ArgSlot, place: Place) -> tuple[ArgSlot, int]:
         """The slice of the first turn in an array at ``slot``, and the bytes to the next."""
         step = place.aval.nbytes // self.call.length
@@ -168,7 +177,7 @@ class _Arguments:
                 if at.buffer.role is BufferRole.INPUT:
                     return False
                 target = self._slot(self.writes[k])
-                if target is None:
+                if target is None or not self._is_aligned(target, nbytes):
                     return False
                 self.regions[region], self.steps[region] = self._moving(target, self.writes[k])
             elif region != own:

@@ -185,9 +185,9 @@ class NativeFrame(HostFrame):
         frame: NativeFrame = repeated.program.runner.frame()
         args[number : number + 3] = frame.address, frame.count, address_of(frame.bases)
         args[number + instruction_loop.REGIONS - 1] = ctypes.addressof(frame.declined)
-        memory = [np.empty(max(nbytes, 1), np.uint8) for nbytes in repeated.scratch.values()]
+        memory = [np.empty(nbytes + ALIGNMENT, np.uint8) for nbytes in repeated.scratch.values()]
         for word, array in zip(repeated.scratch, memory, strict=True):
-            args[number + word] = address_of(array)
+            args[number + word] = address_of(array) + -address_of(array) % ALIGNMENT
         return [frame, *memory]
 
     def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:

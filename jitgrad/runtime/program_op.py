@@ -15,7 +15,7 @@ from jitgrad.compiler.block_runs import BlockRunFinder
 from jitgrad.compiler.compiler_ops import FUSED, IDENTITY, UNFUSED
 from jitgrad.compiler.differentiate import Joint, Split, differentiate, split_joint
 from jitgrad.compiler.gc_paused import gc_paused
-from jitgrad.compiler.loops.loop_op import LOOP, LoopBody
+from jitgrad.compiler.loops.loop_op import LOOP, LOOP_BY_OPS, LoopBody
 from jitgrad.compiler.loops.unroll import unroll_loops
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, lower_groups
 from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
@@ -39,6 +39,7 @@ from jitgrad.runtime.gradient_program import GradientProgram
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.provenance import find_non_finite
 
+_BY_OPS = {FUSED: UNFUSED, LOOP: LOOP_BY_OPS}  # in place of what kernels compute: their ops, one by one
 # State of so few bytes, such as the counter of a generator, is not written over the old one in a program with a memory
 # budget: what reads it can then run again.
 _SMALL_STATE = 256
@@ -108,7 +109,7 @@ def _without_kernels(graph: Graph, unfused: Collection[int]) -> Graph:
         return graph
     numbers = itertools.count()
     nodes = [
-        replace(node, op=UNFUSED) if node.op is FUSED and next(numbers) in unfused else node for node in graph.nodes
+        replace(node, op=_BY_OPS[node.op]) if node.op in _BY_OPS and next(numbers) in unfused else node for node in graph.nodes
     ]
     return replace(graph, nodes=tuple(nodes))
 

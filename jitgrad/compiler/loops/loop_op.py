@@ -188,6 +188,8 @@ LOOP: OpDef = define(
     takes_complex=True,
     register=False,
 )
+# The ops of all turns, one after the other, where a kernel of a turn is wrong.
+LOOP_BY_OPS = replace(LOOP, name="loop_by_ops")
 
 
 def has_loops(graph: Graph) -> bool:

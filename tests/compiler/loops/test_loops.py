@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from jitgrad import lax
 from jitgrad.compiler.loops.loop_op import LOOP
 from jitgrad.core.errors import IndexingError, MatrixError
 from tests.compiled import assert_same
-from tests.compiler.loops.comparison import TURNS, XS, H, W, cell, check, normal
+from tests.compiler.loops.comparison import TURNS, XS, H, W, cell, check, loops_of, normal
+from tests.wrong_kernels import wrong_functions
 
 # --- errors ------------------------------------------------------------------------------------------------------
 
@@ -123,3 +125,30 @@ def test_explain_and_kernels_show_what_a_turn_runs() -> None:
 
 def loss_of_last(h: Any, xs: Any) -> Any:
     return lax.scan(lambda c, x: (jg.tanh(c * 0.5 + x), None), h, xs)[0].sum()
+
+
+def test_large_parts_that_start_within_a_cache_line_are_right(tune: Any) -> None:
+    tune(min_nontemporal_result=4096)
+    xs = normal(TURNS, 33, 41)  # of 10,824 bytes each
+
+    def f(xs: Any) -> Any:
+        return lax.scan(lambda c, x: (c * 0.5 + x, (c * 2, c.sum())), xs[0], xs)
+
+    assert_same(jg.jit(f, backend="cpu", check="off")(xs), f(xs), rtol=1e-12, atol=1e-12)
+
+
+@pytest.fixture
+def wrong_tanh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    yield from wrong_functions(monkeypatch, {"tanh": "sin"})
+
+
+@pytest.mark.usefixtures("wrong_tanh")
+def test_a_loop_with_a_wrong_kernel_is_found_and_runs_op_by_op() -> None:
+    def f(h: Any, xs: Any) -> Any:
+        return lax.scan(lambda c, x: (jg.tanh(c * 0.5 + x), None), h, xs)[0]
+
+    compiled = jg.jit(f)
+    with pytest.warns(jg.errors.MismatchWarning, match=r"run one by one from now on(.|\n)*test_loops.py:\d+ .*tanh"):
+        assert_same(compiled(H, XS), f(H, XS))
+    assert_same(compiled(H, XS), f(H, XS), rtol=1e-12)
+    assert loops_of(compiled, H, XS) == 0
