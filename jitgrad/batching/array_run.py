@@ -12,11 +12,12 @@ from jitgrad.batching.gradient_rules import replaced_for_all
 from jitgrad.batching.loop_rule import loop_for_all
 from jitgrad.batching.rules import batching_rule
 from jitgrad.compiler.loops.loop_op import LOOP
+from jitgrad.compiler.loops.merge_loops import merge_loops
 from jitgrad.core.aval import Count
 from jitgrad.core.context import Interpreter, creating_on, current_interpreter
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import BatchingWarning
-from jitgrad.core.ir import Atom, Literal, TraceNode, Value
+from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin, at_origin
 from jitgrad.core.tensor import Tensor
@@ -55,6 +56,9 @@ class ArrayRun:
         """The contents of ``atoms``. Others are dropped after their last use, unless ``keep``."""
         trace = self.trace
         nodes = self._needed(atoms)
+        if not keep:  # else the values are those of the trace
+            merged = merge_loops(Graph("examples", (), tuple(nodes), tuple(atoms)))
+            nodes, atoms = [*merged.nodes], merged.outputs
         last_use = {} if keep else {atom: node for node in nodes for atom in node.ins}
         kept = set(atoms)
         token = current_interpreter.set(trace.outer)

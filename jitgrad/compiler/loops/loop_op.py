@@ -30,7 +30,7 @@ from jitgrad.ops.creation import full, zeros
 class LoopBody:
     """One turn: ``graph`` computes carries and parts from ``carries`` carries, ``slices`` slices, and constants.
 
-    ``extends``: the turn that computes the first of the same results, and no others.
+    ``extends``: a turn with the same inputs, which computes the same carries, and other parts.
     """
 
     graph: Graph

@@ -65,8 +65,8 @@ def _joined(group: Sequence[TraceNode], first: TraceNode) -> TraceNode:
         outputs += [new.get(a, a) for a in body.graph.outputs[carries:]]
         outs += [Value(out.aval) for out in node.outs[carries:]]
     whole = eliminate_common(replace(graph, nodes=tuple(nodes), outputs=tuple(outputs)))
-    attrs = tuple([(k, LoopBody(whole, carries, bodies[0].slices) if k == "body" else v) for k, v in first.attrs])
-    return replace(first, outs=tuple(outs), attrs=attrs)
+    body = LoopBody(whole, carries, bodies[0].slices, extends=bodies[0].root)
+    return replace(first, outs=tuple(outs), attrs=tuple([(k, body if k == "body" else v) for k, v in first.attrs]))
 
 
 def _trimmed(graph: Graph) -> Graph:
@@ -98,7 +98,8 @@ def _trim(node: TraceNode, read: Sequence[int]) -> TraceNode:
         return node
     inputs = [k for k, v in enumerate(graph.inputs) if (k in wanted if k < body.carries else v in needed)]
     carries, slices = len([k for k in kept if k < body.carries]), len([k for k in inputs if body.carries <= k < first])
-    trimmed = LoopBody(replace(part, inputs=tuple([graph.inputs[k] for k in inputs])), carries, slices)
+    root = body.root if len(inputs) == len(graph.inputs) else None  # with the same operands it may be joined with others
+    trimmed = LoopBody(replace(part, inputs=tuple([graph.inputs[k] for k in inputs])), carries, slices, extends=root)
     attrs = tuple([(name, trimmed if name == "body" else value) for name, value in node.attrs])
     outs: tuple[Value, ...] = tuple([node.outs[k] for k in kept])
     return replace(node, ins=tuple([node.ins[k] for k in inputs]), outs=outs, attrs=attrs)

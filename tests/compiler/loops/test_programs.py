@@ -57,6 +57,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], int]] = {
     "detached, second order": (jg.hessian(with_detached), (H, XS), 4),
     "vmap": (jg.vmap(lambda h, xs: lax.scan(cell, h, xs), (0, None)), (normal(4, 3), XS), 1),
     "vmap of slices": (jg.vmap(lambda xs: lax.scan(cell, H, xs, reverse=True)), (normal(4, TURNS, 3),), 1),
+    "vmap of gradients": (jg.vmap(lambda xs: jg.value_and_grad(loss)(H, xs, W)), (normal(4, TURNS, 3),), 2),
     "no slices": (lambda h: lax.scan(lambda c, _: (c * 0.9 + 0.1, None), h, None, length=TURNS), (H,), 1),
     "swapped carries": (lambda h, xs: lax.scan(lambda c, x: ((c[1], c[0] * 0.5 + x), c[0]), (h, h * 2), xs), (H, XS), 1),
     "fixed carry": (lambda h, xs: lax.scan(lambda c, x: ((c[0], c[1] * c[0] + x), x), (h, h), xs), (H, XS), 1),
