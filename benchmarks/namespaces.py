@@ -45,6 +45,19 @@ def _compositions(xp: Any) -> dict[str, Any]:
     }
 
 
+def _scan(stack: Any) -> Any:
+    """A loop in Python, for libraries without one."""
+
+    def scan(turn: Any, carry: Any, xs: Any) -> Any:
+        parts = []
+        for x in xs:
+            carry, part = turn(carry, x)
+            parts.append(part)
+        return carry, stack(parts)
+
+    return scan
+
+
 def numpy_namespace() -> SimpleNamespace:
     """NumPy, with ``erf`` element by element from ``math``: NumPy has none."""
     erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -53,6 +66,7 @@ def numpy_namespace() -> SimpleNamespace:
     xp.permute_dims = np.transpose
     xp.erf = lambda x: erf(x).astype(x.dtype)
     xp.rsqrt = lambda x: 1 / np.sqrt(x)
+    xp.scan = _scan(np.stack)
     xp.conv2d = _conv2d
     xp.gelu = lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2)).astype(x.dtype))
     return xp
@@ -72,6 +86,7 @@ def jitgrad_namespace() -> SimpleNamespace:
     own += ("conv2d",)
     xp = SimpleNamespace(**{name: getattr(jg, name) for name in (*_SAME, *own)})
     xp.layer_norm = lambda x, weight, bias: jg.layer_norm(x, x.shape[-1:], weight, bias)
+    xp.scan = jg.lax.scan
     return xp
 
 
@@ -88,6 +103,7 @@ def torch_namespace() -> SimpleNamespace:
     xp.max = lambda x, axis, keepdims=False: torch.amax(x, axis, keepdims)
     xp.softmax = lambda x, axis=-1: torch.softmax(x, axis)
     xp.permute_dims = torch.permute
+    xp.scan = _scan(torch.stack)
     xp.silu, xp.gelu, xp.cross_entropy, xp.conv2d = F.silu, F.gelu, F.cross_entropy, F.conv2d
     xp.layer_norm = lambda x, weight, bias: F.layer_norm(x, x.shape[-1:], weight, bias)
     return xp
@@ -104,7 +120,7 @@ def jax_namespace() -> SimpleNamespace:
         setattr(xp, name, getattr(jax.nn, name))
     xp.permute_dims = jnp.permute_dims
     xp.concat = lambda xs, axis=0: jnp.concatenate(xs, axis)
-    xp.rsqrt = jax.lax.rsqrt
+    xp.rsqrt, xp.scan = jax.lax.rsqrt, jax.lax.scan
     xp.erf = jax.scipy.special.erf
     xp.conv2d = lambda x, kernel: jax.lax.conv_general_dilated(x, kernel, (1, 1), "VALID")
     xp.gelu = lambda x: jax.nn.gelu(x, approximate=False)

@@ -6,7 +6,7 @@ in float32.
 
 from __future__ import annotations
 
-from benchmarks.programs import atmosphere, finance, fluids, graphics, learning, ocean, particles, statistics
+from benchmarks.programs import atmosphere, finance, fluids, graphics, learning, ocean, particles, sequences, statistics
 from benchmarks.workload import Workload
 
 PROGRAMS: tuple[Workload, ...] = (
@@ -18,6 +18,7 @@ PROGRAMS: tuple[Workload, ...] = (
     *finance.PROGRAMS,
     *graphics.PROGRAMS,
     *learning.PROGRAMS,
+    *sequences.PROGRAMS,
 )
 
 __all__ = ["PROGRAMS"]
