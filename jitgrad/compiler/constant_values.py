@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.core import traced_constants
 from jitgrad.core.context import Interpreter
-from jitgrad.core.errors import TracedValueError
+from jitgrad.core.errors import LeakedTracerError, TracedValueError
 from jitgrad.core.ir import Graph, Value, evaluate, line_of
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
@@ -82,6 +82,14 @@ def _has_contents(source: InputSource) -> bool:
         return False
     array = source.key._data
     return type(array) is np.ndarray and array.dtype.kind in "biu" and array.nbytes <= _MOST_BYTES
+
+
+def raise_leaked(what: str, function: str) -> NoReturn:
+    """Raise the error for ``what``, of the trace of another call, in that of ``function``."""
+    raise LeakedTracerError(
+        f"{what} that was made while tracing another @jit call is used while tracing {function!r}. It escaped through a "
+        "global, an attribute or a list; return it instead."
+    )
 
 
 def missing_value(graph: Graph, value: Value, tensor: Tensor, what: str) -> TracedValueError:

@@ -34,9 +34,14 @@ class View:
     attrs: Mapping[str, Any]
 
 
+def repeats(views: Sequence[View]) -> bool:
+    """Whether what ``views`` lead to is a broadcast, or a view of one, which must not be written to."""
+    return any(view.op is BROADCAST_TO for view in views)
+
+
 def may_copy(view: View) -> bool:
     """Whether ``view`` is a reshape that copies in some layout: not one that splits axes, or adds and drops those of length 1."""
-    if view.op is not RESHAPE:
+    if view.op is not RESHAPE or 0 in view.parent.shape:
         return False
     parts = [n for n in view.attrs["shape"] if n != 1]
     for length in view.parent.shape:

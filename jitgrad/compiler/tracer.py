@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiler.constant_values import known_contents, missing_value
+from jitgrad.compiler.constant_values import known_contents, missing_value, raise_leaked
 from jitgrad.compiler.decisions import Decisions
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.memory_orders import MemoryOrders
 from jitgrad.compiler.replaced_data import assign_data
 from jitgrad.compiler.requires_grad_flags import RequiresGradFlags
-from jitgrad.compiler.reshape_views import ReshapeViews, View
+from jitgrad.compiler.reshape_views import ReshapeViews, View, repeats
 from jitgrad.compiler.runtime_number import RuntimeNumber, argument_number, aval_of_number, check_operands, value_needed
 from jitgrad.core import traced_constants
 from jitgrad.core.aval import Aval, Count
 from jitgrad.core.context import grad_enabled, unrecorded
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import LeakedTracerError, TraceError
+from jitgrad.core.errors import TraceError
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.number_range import check_complex, check_numbers
 from jitgrad.core.op import OpDef
@@ -51,7 +51,7 @@ class Trace:
         self.tainted: set[Atom] = set()  # values that depend on a tensor that requires grad
         self.lifted: dict[int, tuple[Any, InputSource, Value]] = {}
         self.flags: RequiresGradFlags = RequiresGradFlags(self.lifted)
-        self.orders: MemoryOrders = MemoryOrders(self.lifted)
+        self.orders: MemoryOrders = MemoryOrders(self.lifted, self.nodes)
         self.written: dict[int, tuple[Tensor, Value]] = {}
         self.replaced: set[int] = set()  # ids of tensors whose data was assigned: they get other memory
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
@@ -145,7 +145,7 @@ class Trace:
         if isinstance(x, Tensor):
             return self.current(x)  # type: ignore[no-any-return]
         if type(x) is RuntimeNumber:
-            return x.value
+            return x.value if x.value in self.owned else raise_leaked("a number", self.name)
         if isinstance(x, np.ndarray):
             return self.lift(x, SourceKind.ARRAY)
         if isinstance(x, np.generic):
@@ -167,8 +167,11 @@ class Trace:
         if self.numbers and values[0].aval.weak and all(atom in self.numbers or type(atom) is Literal for atom in atoms):
             self.numbers.update(values)
         outs = tuple([Tensor(value) for value in values])
-        if op.views and isinstance(operands[0], Tensor) and outs[0].size:  # without elements there is nothing to share
-            self.remember_view(View(weakref.ref(outs[0]), operands[0], op, attrs))
+        # without elements there is nothing to share, but a broadcast is read-only
+        if op.views and isinstance(operands[0], Tensor):
+            view = View(weakref.ref(outs[0]), operands[0], op, attrs)
+            if outs[0].size or repeats([*self.views_above(operands[0]), view]):
+                self.remember_view(view)
         return outs if op.multiple else outs[0]
 
     def apply_recorded(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
@@ -224,10 +227,7 @@ class Trace:
         data = tensor._data
         if type(data) is Value:
             if data not in self.owned and not traced_constants.fill_constant(tensor):
-                raise LeakedTracerError(
-                    f"a tensor {tensor.aval} that was made while tracing another @jit call is used while tracing "
-                    f"{self.name!r}. It escaped through a global, an attribute or a list; return it instead."
-                )
+                raise_leaked(f"a tensor {tensor.aval}", self.name)
             if data in self.owned:
                 return data
         written = self.written.get(id(tensor))

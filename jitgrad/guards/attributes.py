@@ -16,6 +16,7 @@ import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
+from jitgrad.guards.array_classes import class_was_asked
 from jitgrad.guards.denylist import ENVIRONMENT, is_jitgrad_class, is_native
 from jitgrad.guards.guard import IMMUTABLE, AttributesPath, Path, behaves_alike
 from jitgrad.guards.object_state import MISSING, instance_dict, is_heap_type, lookup, reads_everything, title
@@ -97,6 +98,8 @@ def _tensor_attribute(reads: Reads, tensor: Tensor, name: str, origin: Origin) -
     """Shapes are known; of methods it is guarded that nobody replaces them."""
     if name in ("shape", "dtype", "ndim"):
         return getattr(tensor, name)
+    if name == "__class__":
+        class_was_asked(tensor)
     cls = type(tensor)
     method = lookup(cls, name)
     if isinstance(method, FunctionType):
@@ -269,13 +272,14 @@ def _array_attribute(reads: Reads, array: Any, name: str, origin: Origin) -> Any
     """An attribute of a NumPy array: a view of it, or UNKNOWN. Guards compare elements and layout."""
     read = reads.arrays.get(id(array))
     if read is not None and name in _VIEWS_OF_ARRAYS:
+        read.keep()
         return PartOf((array,), 0)
     if read is not None and name == "flags":
         reads.check("flags", array, None, array.flags.num, read.path.attr(name), origin)
     elif read is not None and (
         name in _MEMORY_OF_ARRAYS or isinstance(lookup(type(array), "__getattribute__"), FunctionType)
     ):
-        read.compared = True  # by its memory, or a record, whose fields are attributes
+        read.compare()  # by its memory, or a record, whose fields are attributes
     return UNKNOWN
 
 

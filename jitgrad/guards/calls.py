@@ -31,7 +31,7 @@ from jitgrad.guards.questions import ask, is_logged, used_weakly
 from jitgrad.guards.reads import PLAIN, is_container
 from jitgrad.guards.shadow import ShadowFrame, Unrepeatable
 from jitgrad.guards.unrepeatable import keep_in_files, read_unrepeatable, result_of_unrepeatable, writes_file
-from jitgrad.guards.unseen_stores import change_items
+from jitgrad.guards.unseen_stores import change_items, compare_containers
 from jitgrad.guards.writes import tensors_in
 
 _NAMEDTUPLE = namedtuple.__code__
@@ -227,9 +227,12 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
     if isinstance(callee, np.ufunc) or getattr(callee, "__module__", "") == "numpy":
         frame.used(*args)
     elif callee is UNKNOWN or not _never_reads(args):
+        compare_containers(frame, args, name)
         for arg in args:
             if isinstance(arg, np.ndarray) and callee is UNKNOWN:
                 frame.contents.operand(arg)
+                if (read := frame.reads.owner_of(arg)) is not None:
+                    read.keep()
             else:
                 frame.used(arg)
     return UNKNOWN

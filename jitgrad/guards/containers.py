@@ -108,6 +108,8 @@ def _read_element(
     reads: Reads, contents: Contents, holder: Any, key: Any, path: Path | None, origin: Origin
 ) -> Any:
     """An element or a view of an array; what is read of it is compared, not the array."""
+    if (read := reads.owner_of(holder)) is not None:
+        read.keep()
     if path is None or key is UNKNOWN or reads.written(holder, MISSING):
         contents.items(holder, origin)
         return UNKNOWN
@@ -147,6 +149,8 @@ def contains(reads: Reads, contents: Contents, holder: Any, key: Any, origin: Or
 def write_item(reads: Reads, holder: Any, key: Any, origin: Origin, operation: str = "[]=") -> None:
     """``holder[key] = ...`` or ``del holder[key]``."""
     path = reads.path_of(holder)
+    if path is None and isinstance(holder, np.ndarray) and (read := reads.owner_of(holder)) is not None:
+        holder, path = read.array, read.path  # of which it is a view
     if path is None or isinstance(holder, Tensor):
         return
     if isinstance(holder, np.ndarray):

@@ -185,7 +185,7 @@ class Contents:
     def elements(self, value: np.ndarray[Any, Any]) -> None:
         """Python code read the elements of an array, which are then compared on every call."""
         if (read := self.reads.arrays.get(id(value))) is not None:
-            read.compared = True
+            read.compare()
         else:
             self.reads.view(value)
 

@@ -16,11 +16,12 @@ from jitgrad.core.errors import JitgradError, UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.core.traced_constants import fill_constant
+from jitgrad.guards.array_reads import MAX_COMPARED_BYTES, ArrayRead
 from jitgrad.guards.frames import Observer
 from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, describe, tensor_bytes
 from jitgrad.guards.object_state import MISSING, instance_dict, key_name, title
 from jitgrad.guards.observed_files import is_observed
-from jitgrad.guards.reads import HELD, ArrayRead, Reads, Write
+from jitgrad.guards.reads import HELD, Reads, Write
 from jitgrad.guards.varying_arrays import has_changed
 from jitgrad.guards.writes import (
     HeldPlace,
@@ -31,6 +32,7 @@ from jitgrad.guards.writes import (
     is_plain_number,
     is_unchanged,
     place_content,
+    refill_bytes,
     replaced_places,
     share_containers,
     store_of,
@@ -41,7 +43,6 @@ from jitgrad.guards.writes import (
 MAX_ARRAY_BYTES = 64 * 1024  # compared on every call: 64 kB take about 3 us
 TEXT_STORED = "the text of a tensor has no elements in a trace: store or return the tensor, and make its text after the call"
 TEXT_IN_ERROR = "@jit runs the function on tensors without elements: `.eager(...)` of the @jit function raises this with them"
-MAX_COMPARED_BYTES = 64 * 1024 * 1024  # likewise, in about 10 ms
 
 
 class Environment:
@@ -133,7 +134,7 @@ class Environment:
             self._reads.check("tensor", source, None, tensor_bytes(source), path, origin)
             return
         for read in self._reads_of(_bases(source)):
-            read.compared = True
+            read.compare()
 
     def _reads_of(self, arrays: Iterable[np.ndarray[Any, Any]]) -> list[ArrayRead]:
         return [self._reads.arrays[id(array)] for array in arrays if id(array) in self._reads.arrays]
@@ -151,7 +152,8 @@ class Environment:
 
     def replaced(self) -> list[HeldPlace]:
         """The places in which the function replaced a tensor or a number that it had read."""
-        return replaced_places(self._checks(), can_be_held)
+        reordered = {id(w.holder) for w in self._reads.writes.values() if w.kind == "container" and not w.operations <= {"[]="}}
+        return replaced_places([c for c in self._checks() if id(c.holder) not in reordered], can_be_held)
 
     def changes(self) -> list[str]:
         """Changes of Python state that a compiled program would not make, and must not miss.
@@ -181,7 +183,7 @@ class Environment:
             for stored in _new_tensors(write):
                 reasons.setdefault(write.path.text, _consequence(_check_of(write), stored, ""))
         for read in self._reads.arrays.values():
-            if read.content is not None and read.content != read.array.tobytes():
+            if read.has_changed:
                 reasons[read.path.text] = f"{read.path} changed its contents: make it a tensor and assign in place"
         return list(reasons.values())
 
@@ -211,7 +213,11 @@ class Environment:
         """Undo the changes of Python state."""
         for write in reversed(self._reads.writes.values()):
             undo(write)
+        for read in self._reads.arrays.values():
+            read.restore()
         for check in self._reads.checks:
+            if check.kind == "bytes" and check.reason() is not None:
+                refill_bytes(check.holder, check.expected)
             if check.kind == "hooks" and check.reason() is not None:
                 check.holder._hooks[:] = check.expected or ()
 
@@ -244,7 +250,8 @@ def _content_check(read: ArrayRead) -> Check:
             f"{read.origin.full()}: {read.path} is {describe(read.array)}, too large to be compared on every call, and the "
             "function read it as Python does (not as an operand of jitgrad): pass it as an argument"
         )
-    return Check("elements", read.array, None, read.array.copy(), read.path, read.origin)
+    elements = read.array.copy() if read.before is None else read.before
+    return Check("elements", read.array, None, elements, read.path, read.origin)
 
 
 def _checks_before(write: Write) -> list[Check]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import CodeType
 from typing import Any
 
+from jitgrad.guards.array_classes import instance_was_asked
 from jitgrad.guards.attributes import NULL, UNKNOWN, guard_class_attribute, read_attribute
 from jitgrad.guards.calls import observe_call
 from jitgrad.guards.object_state import MISSING
@@ -94,6 +95,7 @@ def _match_class(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     names, cls, subject = frame.pop(), frame.pop(), frame.pop()
     fields = (*getattr(cls, "__match_args__", ())[: i.arg or 0], *(names if isinstance(names, tuple) else ()))
     if isinstance(cls, type):
+        instance_was_asked(subject, cls)
         guard_class_attribute(frame.reads, cls, "__match_args__", frame.origin())
     for name in fields:
         frame.attribute(subject, name)

@@ -19,6 +19,7 @@ from jitgrad.core.aval import is_number_of_trace
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
+from jitgrad.guards.array_classes import class_was_asked, instance_was_asked
 from jitgrad.guards.attributes import UNKNOWN, BoundFunction, guard_bases, guard_class_attribute
 from jitgrad.guards.contents import WEAK_CONTAINERS
 from jitgrad.guards.guard import IMMUTABLE, Path
@@ -110,6 +111,8 @@ def _instance_check(frame: ShadowFrame, callee: Any, args: list[Any]) -> None:
     """An abstract class may get another virtual subclass, and other metaclasses may answer as they like."""
     value, classes = (*args, UNKNOWN, UNKNOWN)[:2]
     for cls in classes if isinstance(classes, tuple) else (classes,):
+        if isinstance(cls, type) and callee is isinstance:
+            instance_was_asked(value, cls)
         if not isinstance(cls, type) or type(value) is cls:
             continue
         if callee is isinstance and (scalar := _numpy_scalar(value)) is not None:
@@ -135,6 +138,8 @@ def _type_of_number(frame: ShadowFrame, value: Any) -> None:
             raise error
     elif (scalar := _numpy_scalar(value)) is not None:
         current_interpreter.get().values_needed.add(scalar[0])  # type: ignore[attr-defined]
+    else:
+        class_was_asked(value)
 
 
 def _numpy_scalar(value: Any) -> tuple[int, np.generic] | None:

@@ -31,6 +31,7 @@ from jitgrad.autograd.function import Function
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
+from jitgrad.guards.array_reads import ArrayRead, owner_of
 from jitgrad.guards.guard import IMMUTABLE, NOWHERE, Check, Path, cell_contents, describe, hooks_of
 from jitgrad.guards.object_state import MISSING, instance_dict, key_name, lookup
 from jitgrad.guards.observed_files import is_observed
@@ -46,22 +47,6 @@ PLAIN = (  # values without parts
 DICT_VIEWS: tuple[type, ...] = (type({}.items()), type({}.keys()), type({}.values()), MappingProxyType)  # of dicts
 _WRAPPED = ("__func__", "func", "fget", "fset", "fdel", "__wrapped__")
 _WRAPPERS = (MethodType, partial, property, staticmethod, classmethod, cached_property, partialmethod)
-
-
-@dataclass(slots=True)
-class ArrayRead:
-    """A NumPy array outside the function, with its elements before the first read, if they are few.
-
-    ``compared``: Python code read its elements. ``used``: an operator or jitgrad did, which makes
-    it an input of the program, or else a constant.
-    """
-
-    array: np.ndarray[Any, Any]
-    path: Path
-    origin: Origin
-    content: bytes | None
-    compared: bool = False
-    used: bool = False
 
 
 @dataclass(slots=True)
@@ -168,13 +153,18 @@ class Reads:
 
     def view(self, view: np.ndarray[Any, Any]) -> None:
         """Python code read elements of a view that it made of an outside array, such as the transpose."""
-        read = self._owners.get(id(owner_of(view)))
+        read = self.owner_of(view)
         if read is None:
             return
+        read.keep()
         parts = [np.asarray(c.holder[c.key]) for c in self.checks if c.kind == "part"]
         if not any(p.__array_interface__ == view.__array_interface__ for p in parts):  # else guarded when it was made
             content = view.tobytes() if view.nbytes <= self._array_limit else None
             self.arrays[id(view)] = ArrayRead(view, read.path, read.origin, content, compared=True)
+
+    def owner_of(self, view: np.ndarray[Any, Any]) -> ArrayRead | None:
+        """The outside array whose memory ``view`` shows."""
+        return self._owners.get(id(owner_of(view)))
 
     def foreign(self, value: Any, origin: Origin) -> None:
         """Refuse a read of an object of C code, which no guard can compare."""
@@ -339,13 +329,6 @@ class Reads:
 def _has_no_parts(value: Any) -> bool:
     """Whether ``value`` is a number, a text or the like, and its class adds no attributes."""
     return isinstance(value, PLAIN) and (isinstance(value, enum.Enum) or type(value).__dictoffset__ == 0)
-
-
-def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array that owns the memory of ``array``, or at least has it of no array."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 def _decimal_settings() -> tuple[Any, ...]:

@@ -97,7 +97,8 @@ class ShadowFrame:
         self.result: Any = UNKNOWN  # what this frame returns, if it is unrepeatable
         self.keywords: tuple[str, ...] = ()
         self._stack: list[Any] = []
-        self._pending: Callable[[int], None] | None = None  # to do when the next offset is known
+        self._pending: Callable[[int], None] | None = None  # to do after the running instruction
+        self._after_errors = False
         self._tainted: dict[str, Unrepeatable] = {}  # names bound to unrepeatable values
         self._iterators: dict[str, PartOf] = {}  # names bound to iterators of C code, or to what these gave
         self.yielded: Any = UNKNOWN  # what the generator gave that the running instruction resumed
@@ -132,7 +133,9 @@ class ShadowFrame:
             self._stack.clear()
             self._given.clear()
             self.iterating = False
-            self._pending = None
+            action, self._pending = self._pending if self._after_errors else None, None
+            if action is not None:
+                action(frame.f_lasti)
             self.observer.next_instruction(None)
         return self.trace
 
@@ -141,11 +144,8 @@ class ShadowFrame:
             handler(self, instruction, after)
         except Exception as error:  # the user's code must not see it; the trace fails after it ran
             self._stack.clear()
-            self.reads.error(
-                self.origin(),
-                f"@jit could not follow what {instruction.opname} reads here ({type(error).__name__}: {error}): compute this "
-                "outside the function and pass it as an argument",
-            )
+            failure = f"({type(error).__name__}: {error}): compute this outside the function and pass it as an argument"
+            self.reads.error(self.origin(), f"@jit could not follow what {instruction.opname} reads here {failure}")
 
     def forget(self) -> None:
         """Nothing on the stack is known any longer."""
@@ -212,8 +212,9 @@ class ShadowFrame:
         self._stack[:0] = [UNKNOWN] * (depth - len(self._stack))
         self._stack[-1], self._stack[-depth] = self._stack[-depth], self._stack[-1]
 
-    def later(self, action: Callable[[int], None]) -> None:
-        self._pending = action
+    def later(self, action: Callable[[int], None], after_errors: bool = False) -> None:
+        """Do ``action`` when the running instruction has come to its end; after an error, too, if ``after_errors``."""
+        self._pending, self._after_errors = action, after_errors
 
     def replace(self, depth: int, value: Any) -> None:
         """Put ``value`` in the place ``depth`` below the top."""

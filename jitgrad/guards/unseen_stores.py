@@ -6,7 +6,7 @@ where the store may lie are read before the instruction, and again after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import MemberDescriptorType, ModuleType
 from typing import Any
 
@@ -61,7 +61,7 @@ def _store_unknown_attribute(frame: ShadowFrame, holder: Any, value: Any) -> Non
             writes = [Write(storage, name, old.get(name, MISSING), path.attr(name), origin, "item") for name in names]
             _note(frame, writes, value, "")
 
-    frame.later(compare)
+    frame.later(compare, after_errors=True)
 
 
 def store_item(frame: ShadowFrame, holder: Any, key: Any, value: Any, operation: str) -> None:
@@ -87,6 +87,13 @@ def change_items(frame: ShadowFrame, holder: Any, operation: str, key: Any = UNK
     _compare_later(frame, [w for c, k, path in places for w in _item(c, k, path, frame.origin())], value, operation)
 
 
+def compare_containers(frame: ShadowFrame, values: Iterable[Any], operation: str) -> None:
+    """The running instruction gives ``values`` to a C function, such as heapq.heappush, which may change the containers."""
+    known = [(value, frame.reads.path_of(value)) for value in values if is_container(value)]
+    changing = [(value, path) for value, path in known if path is not None and not isinstance(value, tuple | frozenset)]
+    _compare_later(frame, [w for c, path in changing for w in _item(c, UNKNOWN, path, frame.origin())], UNKNOWN, operation)
+
+
 def _externals(frame: ShadowFrame, holder: Any) -> list[tuple[Any, Path]]:
     """All external values that are known; those that ``holder`` may be are made known before."""
     if isinstance(holder, PartOf):
@@ -99,6 +106,8 @@ def _compare_later(frame: ShadowFrame, places: list[Write], value: Any, operatio
 
     A store of what was there before shows nowhere: the guard then compares that it still is there.
     """
+    if not places:
+        return
 
     def compare(offset: int) -> None:
         changed = [place for place in places if _has_changed(place)]
@@ -107,7 +116,7 @@ def _compare_later(frame: ShadowFrame, places: list[Write], value: Any, operatio
             if place.kind != "container" and place.old is not MISSING and (value is UNKNOWN or value is place.old):
                 frame.reads.check(*_reading(place), place.old, place.path, place.origin)
 
-    frame.later(compare)
+    frame.later(compare, after_errors=True)
 
 
 def _note(frame: ShadowFrame, changed: list[Write], value: Any, operation: str) -> None:

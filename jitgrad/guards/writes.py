@@ -193,6 +193,8 @@ def store_of(write: Write) -> RepeatedStore | None:
         kind, value = _growth(write)
     elif _repeats(write, value):
         return RepeatedStore(kind, write.holder, write.key, value, write.path)
+    if kind == "extend" and value and not write.read and write.operations == {"append"} and _are_constants(value):
+        return RepeatedStore(kind, write.holder, write.key, value, write.path)
     if write.read or not any(isinstance(x, Tensor) or is_number_of_trace(x) for x in _parts_of(value)):
         return None
     leaves = optree.tree_leaves(value, none_is_leaf=True)
@@ -208,6 +210,11 @@ def _repeats(write: Write, value: Any) -> bool:
         return False
     parts = optree.tree_leaves(value, none_is_leaf=True) if type(value) is tuple else [value]
     return all(is_constant(x) or (isinstance(x, int | float) and not isinstance(x, np.generic)) for x in parts)
+
+
+def _are_constants(items: list[Any]) -> bool:
+    """Whether each call can append ``items`` one by one: constants, of which the write tells those of a clock, or tensors."""
+    return all(is_constant(x) or isinstance(x, Tensor) or is_number_of_trace(x) for x in items)
 
 
 def share_containers(stores: list[RepeatedStore], reads: Reads) -> bool:
@@ -307,6 +314,17 @@ def undo(write: Write) -> None:
         write.holder[...] = write.old
     else:
         fill_place(write.kind, write.holder, write.key, write.old)
+
+
+def refill_bytes(holder: Any, before: bytes) -> None:
+    """Give a bytearray, an array of the module ``array`` or a memoryview the bytes that it had."""
+    if isinstance(holder, memoryview):
+        holder.cast("B")[:] = before
+    elif isinstance(holder, bytearray):
+        holder[:] = before
+    else:
+        del holder[:]
+        holder.frombytes(before)
 
 
 def _refill(container: Any, before: Any) -> None:

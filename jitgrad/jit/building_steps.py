@@ -133,8 +133,9 @@ class BuildResult:
         call.result = optree.tree_unflatten(self.traced.treedef, objects[: len(self.traced.results)])
         if self.traced.stores:
             call.result, values = call.result
-            for store, value in zip(self.traced.stores, values, strict=True):
-                store.make(value)
+            for k in range(call.stored, len(values)):  # from 0, unless Ctrl-C stopped this step
+                self.traced.stores[k].make(values[k])
+                call.stored = k + 1
 
     def _objects(self, call: CallState) -> list[Any]:
         """The leaves of the result, and the gradients that are set."""

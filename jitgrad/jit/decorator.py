@@ -26,6 +26,7 @@ from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS
 from jitgrad.jit.fast_calls import FastCalls
 from jitgrad.jit.first_call_check import check_first_call
+from jitgrad.jit.interrupted_calls import finish
 from jitgrad.jit.number_arguments import NumberArguments
 from jitgrad.jit.options import JitOptions, instead
 from jitgrad.jit.program_cache import CacheInfo, ProgramCache
@@ -88,6 +89,9 @@ class JitFunction:
                     result = fast_call(args, kwargs)
                 except DecidedOtherwise as other:
                     result, decided = self._fast_calls.other(fast_call, other.outcomes, args, kwargs)
+                except KeyboardInterrupt as interrupt:
+                    finish(interrupt)
+                    raise
                 if result is not MISS:
                     self._info.calls += 1
                     return result
@@ -127,8 +131,7 @@ class JitFunction:
     ) -> Any:
         """The result of a call that decides ``outcomes`` first, by the program for that.
 
-        The call runs eagerly if the last program failed (None), if two programs round a decision differently, and where
-        there are programs for many outcomes already.
+        It is eager's if the last program failed (None), two round a decision differently, or there are many already.
         """
         if not tell_more(outcomes, call.decided):
             return self.eager(*args, **kwargs)
@@ -178,10 +181,7 @@ class JitFunction:
         return new
 
     def _valid_executable(self, call: Call, wait: bool = False) -> Executable | None:
-        """The executable of an earlier call with this signature whose environment is unchanged.
-
-        ``wait`` for one that a thread is compiling.
-        """
+        """That of an earlier call with this signature whose environment is unchanged; ``wait`` for one that is compiled."""
         if call.key in self._pending:
             with self._lock:
                 if (compiled := self._pending.take(call.key, wait)) is not None:
@@ -220,7 +220,7 @@ class JitFunction:
             return self.eager(*args, **kwargs)
         if anomaly_detection.get():
             check_call(executable, call.leaves)
-        if self.options.check_mode == "off":
+        if self.options.check_mode == "off" and not executable.traced.asked_class:  # which eager execution answers otherwise
             return self._unchecked(executable, call, args, kwargs)
         result, wrong = self._checked(executable, call, args, kwargs)
         executable.first_call_done = executable.agreed  # after an error of the function itself the next call is checked
@@ -369,8 +369,7 @@ class JitFunction:
         return self._signature.held.add_from(error) or self._numbers.add_from(error, call)
 
     def cache_info(self) -> CacheInfo:
-        """Calls, traces, programs, compiled kernels, kernels from disk, fallbacks, dropped kinds of arguments, and
-        calls that ran eagerly while the background compiled."""
+        """What was counted: calls, traces, programs, kernels and others, since the last `clear`."""
         return self._info
 
     def why_retraced(self) -> list[str]:

@@ -28,9 +28,11 @@ from jitgrad.jit.call_plan import CallPlan, interpret, plan_call
 from jitgrad.jit.decided import DecidedOtherwise, Outcomes
 from jitgrad.jit.fast_call import FastCall, FastCallWriter
 from jitgrad.jit.input_steps import CallState
+from jitgrad.jit.interrupted_calls import complete, remember
 from jitgrad.jit.prepared_arrays import PrepareArrays
 from jitgrad.jit.signature import Call
 from jitgrad.jit.trace_result import TraceResult
+from jitgrad.runtime.executor.deferred_interrupts import deferring
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import ProgramOp, compile_graph
 
@@ -215,7 +217,7 @@ class Executable:
         Raises DecidedOtherwise if another one is right for the call; then nothing has changed.
         """
         call = CallState(leaves)
-        with self.turn:
+        with deferring(), self.turn:
             interpret(self.plan.reads, call)
             try:
                 interpret(self.plan.execution, call)
@@ -223,7 +225,7 @@ class Executable:
                 if self.traced.decided:
                     raise DecidedOtherwise(None) from error
                 raise
-            interpret(self.plan.completion, call)
+            complete(self.plan.completion, call)
         return call.result
 
     @gc_paused()
@@ -231,7 +233,9 @@ class Executable:
         """A function that replaces `still_valid` and `run` for the signature of ``call``."""
         if self.program.runner.address_space is None:
             return None
-        fast_call = self.plan.fast_call(FastCallWriter(call, self.traced, self.program, self.donated_used))
+        writer = FastCallWriter(call, self.traced, self.program, self.donated_used)
+        if (fast_call := self.plan.fast_call(writer)) is not None and self.traced.changes_state:
+            remember(fast_call, writer, self.turn)
         return fast_call if fast_call is None or isinstance(self.turn, nullcontext) else _in_turn(fast_call, self.turn)
 
     def invalidate_donated(self, leaves: Sequence[Any]) -> None:

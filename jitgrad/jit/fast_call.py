@@ -99,6 +99,7 @@ class FastCallWriter:
         self.program = program
         self.donated_used = donated_used  # positions of the inputs that are donated and overwritten
         self.lines: list[str] = []
+        self.run_line: int = 0  # of the text, where the program runs
         self.names: dict[str, Any] = {"MISS": MISS, "Tensor": Tensor, "ndarray": np.ndarray, "same_aval": same_aval}
         self.names.update(usable_address=usable_address, device_address=device_address, of_result=Tensor.of_result)
         self.on_device: bool = program.runner.address_space is AddressSpace.DEVICE
@@ -116,6 +117,11 @@ class FastCallWriter:
 
     def line(self, text: str, depth: int = 1) -> None:
         self.lines.append("    " * depth + text)
+
+    def run_by(self, text: str, depth: int = 1) -> None:
+        """The line that runs the program."""
+        self.line(text, depth)
+        self.run_line = len(self.lines) + 1
 
     def constant(self, letter: str, value: Any) -> str:
         name = f"{letter}{len(self.names)}"

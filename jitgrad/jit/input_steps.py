@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.compiler.input_source import InputSource, SourceKind
+from jitgrad.compiler.memory_orders import Question
 from jitgrad.core.aval import Aval
 from jitgrad.core.errors import GuardError, UnguardableError
 from jitgrad.core.origin import Origin
@@ -21,6 +22,7 @@ from jitgrad.jit.device_addresses import DeviceAddresses
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.memory_overlap import WrittenRanges, overlapping, share_element
 from jitgrad.jit.trace_result import TraceResult
+from jitgrad.ops.views import is_element_view
 from jitgrad.runtime.program_op import contiguous
 
 
@@ -35,6 +37,7 @@ class CallState:
     outputs: list[np.ndarray] = field(default_factory=list)
     tensors: dict[int, Tensor] = field(default_factory=dict)  # the outputs that are tensors already
     interruptible: bool = True  # whether the program changes nothing that anyone sees
+    stored: int = 0  # how many of the stores outside have been made
     result: Any = None
 
 
@@ -129,22 +132,26 @@ class CheckDevices:
         """A tensor that is elsewhere has no address that a fast call can use."""
 
 
+_OF_MEMORY: Mapping[Question, str] = {is_in_order: "a view in another order", is_element_view: "an element of another tensor"}
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class CheckOrders:
-    """Tensors lie in memory in the order of their axes, or do not, as when the trace asked."""
+    """Tensors lie in memory in the order of their axes, and are elements of others, or not, as when the trace asked."""
 
     traced: TraceResult
 
     def run(self, call: CallState) -> str | None:
-        for source, in_order in self.traced.orders:
-            if is_in_order(source.resolve(call.leaves)._view) != in_order:
-                return f"{self.traced.describe(source)} {'is' if in_order else 'is no longer'} a view in another order"
+        for source, question, answer in self.traced.orders:
+            if question(source.resolve(call.leaves)._view) != answer:
+                is_now = "is" if answer == (question is is_in_order) else "is no longer"
+                return f"{self.traced.describe(source)} {is_now} {_OF_MEMORY.get(question, 'a view of another tensor')}"
         return None
 
     def write(self, w: FastCallWriter) -> None:
-        w.names["is_in_order"] = is_in_order
-        for source, in_order in self.traced.orders:
-            w.miss_if(f"is_in_order({w.object_text(source)}._view) is not {in_order}")
+        for source, question, answer in self.traced.orders:
+            w.names[question.__name__] = question
+            w.miss_if(f"{question.__name__}({w.object_text(source)}._view) is not {answer}")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -30,10 +30,11 @@ import numpy as np
 
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.tensor import Tensor
+from jitgrad.guards.array_reads import owner_of
 from jitgrad.guards.denylist import is_python_class
 from jitgrad.guards.guard import cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict
-from jitgrad.guards.reads import PLAIN, owner_of
+from jitgrad.guards.reads import PLAIN
 
 _SHARED = (*PLAIN, enum.Enum, type, ModuleType, BuiltinFunctionType, Tensor)
 _VIEWS: tuple[type, ...] = (memoryview, ReferenceType, *ProxyTypes, MappingProxyType)  # hashable, and yet of other objects

@@ -15,6 +15,7 @@ from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import grad_enabled
 from jitgrad.core.device_array import VIEWS, DeviceArray
+from jitgrad.core.errors import UnguardableError
 from jitgrad.core.ir import Value
 from jitgrad.core.op import OpDef
 from jitgrad.core.tape_node import Node, record
@@ -241,10 +242,14 @@ class SourceViews:
         _, source, before = lifted
         lost = trace.current(tensor) is not before and trace.moved.get(id(tensor), tensor) is None
         has_history = grad_enabled.get() and not lost
-        if (x._requires_grad and not (has_history or is_leaf(x))) or _copies_in_eager(tensor, steps):
-            return None
         is_argument = source.kind is SourceKind.ARGUMENT
         shared = source.key not in self._copied if is_argument else source.kind in (SourceKind.TENSOR, SourceKind.GRADIENT)
+        if _copies_in_eager(tensor, steps):
+            return None
+        if x._requires_grad and not (has_history or is_leaf(x)):
+            if shared and lost:
+                raise _without_history(trace, x)
+            return None
         return self._through_reshapes(source, views, steps, x, has_history) if shared else None
 
     def _through_reshapes(
@@ -258,3 +263,12 @@ class SourceViews:
                 through.append(self._reshaped.setdefault(id(made[k]), part))
                 start = k + 1
         return SourceView(source, tuple(through), ResultView(steps[start:], x._requires_grad and not is_leaf(x)))
+
+
+def _without_history(trace: Trace, x: Tensor) -> UnguardableError:
+    """The error for the result ``x``, a view with a history of a tensor from outside that has lost its own."""
+    return UnguardableError(
+        f"@jit function {trace.name!r} returns or stores {x.aval}, which shares memory with a tensor that detach_() or no_grad() "
+        "cut from its history, and has a history itself: a compiled call cannot give it both. Return .clone() of it, or "
+        "call detach_() before the view is made."
+    )

@@ -54,7 +54,10 @@ class PrepareArrays:
             k for k in self.donated_used if not (isinstance(inputs[k], Tensor) and is_unique_owner(inputs[k]))
         ]
         arrays = [contiguous(array_of(x)) if k in self.program.read else array_of(x) for k, x in enumerate(inputs)]
-        if self.overwritten and (call.preserve or overlapping(arrays, self.overwritten) or self._copies_are_cheap(arrays)):
+        in_python = self.program.runner.address_space is None  # Ctrl-C stops it anywhere
+        if self.overwritten and (
+            call.preserve or in_python or overlapping(arrays, self.overwritten) or self._copies_are_cheap(arrays)
+        ):
             copied = self.overwritten
         call.interruptible = len(copied) == len(self.overwritten)
         for k in copied:

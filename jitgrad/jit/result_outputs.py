@@ -10,6 +10,7 @@ import optree
 
 from jitgrad.autograd.broken_history import HistoryNotKept, awaiting_gradient, reaches
 from jitgrad.compiler.input_source import InputSource
+from jitgrad.compiler.reshape_views import repeats
 from jitgrad.compiler.runtime_number import RuntimeNumber
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.errors import UnguardableError
@@ -21,7 +22,6 @@ from jitgrad.jit.output_views import SharedMemory, SourceViews, flows, freed_his
 from jitgrad.jit.records import is_record
 from jitgrad.jit.result_check import ResultParts
 from jitgrad.jit.trace_result import GradientChange, Result
-from jitgrad.ops.movement import BROADCAST_TO
 
 
 class ResultOutputs:
@@ -81,11 +81,11 @@ class ResultOutputs:
             self._views[id(x)] = view
         if id(x) in self._views:
             return self._views[id(x)]
-        repeats = any(view.op is BROADCAST_TO for view in trace.views_above(x))
+        read_only = repeats(trace.views_above(x))
         output = self._tensor(x)
         if (freed := freed_history(x)) is not None:
             freed.hooks = freed.retained = None  # of traced tensors, which wait for nothing
-        return Result(output=output, weak=x.aval.weak, new_leaf=is_leaf(x), read_only=repeats, freed=freed)
+        return Result(output=output, weak=x.aval.weak, new_leaf=is_leaf(x), read_only=read_only, freed=freed)
 
     def _view(self, x: Tensor) -> Result | None:
         """The result for a view of a tensor of the caller or of another result."""

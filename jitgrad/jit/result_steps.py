@@ -110,7 +110,8 @@ class RunProgram:
         )
         self._take_frame(w)
         w.line(f"pack(frame.bases, 0{', ' if addresses else ''}{listed(addresses)})")
-        w.line("(pool.pool or current_pool()).run(frame.address, frame.count)")
+        w.line("p = pool.pool or current_pool()")
+        w.run_by("p.run(frame.address, frame.count)")
         if declines:
             w.line("try:")
             w.line("if frame.declined[0]: frame.finish()", 2)
@@ -136,10 +137,10 @@ class RunProgram:
     def _run_frame(self, w: FastCallWriter, text: str) -> None:
         if w.traced.decided:
             w.line("try:")
-            w.line(text, 2)
+            w.run_by(text, 2)
             self._after_errors(w)
         else:
-            w.line(text)
+            w.run_by(text)
         w.line("frames.append(frame)")
 
     def _after_errors(self, w: FastCallWriter) -> None:

@@ -117,7 +117,7 @@ def leaf_key(x: Any) -> Any:
     if kind is float:
         return float
     if isinstance(x, (np.ndarray, np.generic)):
-        return (np.ndarray, x.shape, check_supported("@jit argument", x.dtype))
+        return (np.ndarray if isinstance(x, np.ndarray) else np.generic, x.shape, check_supported("@jit argument", x.dtype))
     if kind in (int, bool, str, bytes, type(None)):
         return (kind, x)
     if kind is complex:

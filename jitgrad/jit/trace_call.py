@@ -168,6 +168,8 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
             tensor = trace.stand_in(InputSource(SourceKind.ARGUMENT, k), x)
         else:
             tensor = trace.argument(k, Aval(x.shape, x.dtype))
+            if not x.shape:
+                trace.orders.add_array(tensor)
             if isinstance(x, np.generic):
                 trace.scalars[tensor._data] = k, x
         by_id[id(x)] = tensors[k] = leaves[k] = tensor
@@ -238,7 +240,7 @@ def _finish(
         written=tuple(k for k, source in enumerate(trace.sources) if source in {e.target for e in effects}),
         contiguous=tuple(k for k, v in enumerate(trace.inputs) if v in trace.reshapes.contiguous),
         guard=environment.guard([s.key for s in trace.sources if s.kind is SourceKind.ARRAY]),
-        orders=tuple(trace.orders.answers.items()),
+        orders=tuple([(*asked, answer) for asked, answer in trace.orders.answers.items()]),
         grads_read=tuple((trace.source_of(t), None if g is None else g._requires_grad) for t, g in trace.grads_read.values()),
         alive=tuple(trace.alive),
         names=(names := {id(t): path for path, t in environment.tensors().items()}),
@@ -250,6 +252,7 @@ def _finish(
         gradients=gradients,
         detached=tuple([trace.source_of(t) for t in trace.flags.detached if id(t) not in trace.moved]),
         decided=decided,
+        asked_class=trace.orders.asked_class,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import optree
 
 from jitgrad.compiler.input_source import InputSource, SourceKind
+from jitgrad.compiler.memory_orders import Question
 from jitgrad.core.errors import AutogradError
 from jitgrad.core.ir import Graph
 from jitgrad.core.tape_node import Node
@@ -94,7 +95,7 @@ class TraceResult:
         written: positions of the inputs whose data the function changes in place.
         contiguous: positions of the inputs whose data must be C-contiguous: an in-place change in the
             trace shows, or does not show, in a reshape for that reason.
-        orders: tensors whose order in memory the function asked for, and whether it was that of their axes.
+        orders: tensors of whose memory the function asked something, the question, and the answer.
         grads_read: sources of the tensors whose gradients were read, and whether that required grad; None: there was none.
         alive: objects whose ids other parts of the program hold.
         names: paths from the function to tensors, by the ids of the tensors.
@@ -107,6 +108,7 @@ class TraceResult:
         detached: arguments that lose their history.
         place: the device that it runs on.
         decided: the values that Python code asked for, in this order.
+        asked_class: whether the function asked for the class of an array, for which the trace has a tensor.
         argument_names: the flat arguments of the call, for messages.
     """
 
@@ -121,7 +123,7 @@ class TraceResult:
     written: tuple[int, ...]
     contiguous: tuple[int, ...]
     guard: Guard
-    orders: tuple[tuple[InputSource, bool], ...]
+    orders: tuple[tuple[InputSource, Question, bool], ...]
     grads_read: tuple[tuple[InputSource, bool | None], ...]
     alive: tuple[Any, ...]
     names: dict[int, str]
@@ -133,6 +135,7 @@ class TraceResult:
     gradients: tuple[GradientChange, ...] = ()
     detached: tuple[InputSource, ...] = ()
     decided: tuple[Decided, ...] = ()
+    asked_class: bool = False
     argument_names: tuple[str, ...] = ()
     shared: tuple[tuple[int, Tensor], ...] = ()
 

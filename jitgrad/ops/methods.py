@@ -56,7 +56,7 @@ from jitgrad.ops.placement import move, names_device
 from jitgrad.ops.positional_axes import POSITIONAL_AXES
 from jitgrad.ops.subscript import get_item
 from jitgrad.ops.tables import ELEMENTWISE
-from jitgrad.ops.views import is_element, keep_elements
+from jitgrad.ops.views import is_element, is_view, keep_elements
 
 # --- operators ---------------------------------------------------------------------------------------------------
 
@@ -188,7 +188,8 @@ def _detach_(self: Tensor) -> Tensor:
     """Cut this tensor from its history. Raises AutogradError if it is a view, whose base keeps its own."""
     if self.grad_fn is None:
         return self.requires_grad_(False)
-    if self._view is not None:
+    orders = current_interpreter.get().orders
+    if is_view(self._view) if orders is None else orders.is_view(self):
         raise AutogradError(f"detach_ of {self.aval}, a view with history: use .detach(), a new tensor without it")
     if (flags := current_interpreter.get().flags) is not None:
         flags.before_detaching(self)

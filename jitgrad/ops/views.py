@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.config import get_methods_of
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.ir import Value
+from jitgrad.core.storage import DETACHED, Lineage
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.complex_parts import complex, imag, real
 from jitgrad.ops.indexing import put_slice
@@ -49,10 +51,25 @@ WRITERS: Mapping[str, ViewWriter] = {
 }
 
 
+# of an element that has memory of its own: it stays a number when it is changed itself
+KEPT: Lineage = Lineage(lambda: None, DETACHED, None)  # type: ignore[arg-type]
+
+
 def is_element(tensor: Tensor) -> bool:
     """Whether ``tensor`` is ``x[i, j]``: a number in NumPy, which no change of ``x`` reaches. In torch it is a view."""
-    view = tensor._view
-    return view is not None and not tensor.shape and view.steps[-1][0] is SQUEEZE and get_methods_of() != "torch"
+    if (orders := current_interpreter.get().orders) is not None and not tensor.shape:
+        return bool(orders.is_element(tensor))
+    return is_element_view(tensor._view) and not tensor.shape
+
+
+def is_view(view: Lineage | None) -> bool:
+    """Whether a tensor with the lineage ``view`` shows memory of another one."""
+    return view is not None and view is not KEPT
+
+
+def is_element_view(view: Lineage | None) -> bool:
+    """Whether a tensor without axes that has the lineage ``view`` is an element of another one."""
+    return view is not None and (view is KEPT or view.steps[-1][0] is SQUEEZE) and get_methods_of() != "torch"
 
 
 def keep_elements(target: Tensor) -> None:
@@ -68,5 +85,5 @@ def keep_elements(target: Tensor) -> None:
         if is_element(tensor) and (type(tensor._data) is Value) is traced:
             if not traced:
                 tensor._data = tensor._data.copy()
-            tensor._view = tensor._memory = None
+            tensor._view, tensor._memory = KEPT, None
             tensor._address = 0

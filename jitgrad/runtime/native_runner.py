@@ -205,7 +205,7 @@ class NativeFrame(HostFrame):
             for array in results[: len(self.program.result_specs)]:
                 bases[k] = address_of(array)
                 k += 1
-        run = thread_pool.run_interruptibly if interruptible else thread_pool.run
+        run = thread_pool.run_interruptibly if interruptible else thread_pool.run_to_the_end
         if self.count:
             run(self.address, self.count)
             if self.declined[0]:

@@ -21,6 +21,7 @@ from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Dtype
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.fork import cached_property, fork_safe_lock
+from jitgrad.runtime.executor.deferred_interrupts import was_deferred
 from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.loop_call import LoopCall
@@ -162,10 +163,21 @@ class Program:
         start = time.perf_counter()
         try:
             frame.run(inputs, results, interruptible and self.long)
-            self.seconds = min(self.seconds, time.perf_counter() - start)
+            while (outputs := self._outputs(inputs, results, start)) is None:
+                pass  # once more after an interrupt that is deferred: inputs may be overwritten
         finally:
             self.frames.append(frame)
-        return [view(inputs, results) for view in self.output_views]
+        return outputs
+
+    def _outputs(self, inputs: Sequence[Any], results: list[Any], start: float) -> list[Any] | None:
+        """The outputs of a run that began at ``start``; None if an interrupt came meanwhile, which is deferred."""
+        try:
+            self.seconds = min(self.seconds, time.perf_counter() - start)
+            return [view(inputs, results) for view in self.output_views]
+        except KeyboardInterrupt as interrupt:
+            if not was_deferred(interrupt):
+                raise
+            return None
 
 
 def _strided(array: Any, shape: tuple[int, ...], dtype: Dtype, strides: tuple[int, ...]) -> Any:

@@ -217,3 +217,32 @@ def test_a_change_does_not_ask_for_views_that_an_earlier_trace_has_left(monkeypa
         compiled(x)
 
     assert w.tolist() == [[-2.0] * 3] * 2
+
+
+def detach_argument(x: Any) -> Any:
+    x.detach_()
+    return x * 2.0
+
+
+@pytest.mark.parametrize("options", [{}, {"check": "off"}, {"check": "off", "backend": "python"}], ids=str)
+def test_an_argument_that_is_a_view_cannot_be_detached_in_place(options: dict[str, Any]) -> None:
+    def computed() -> jg.Tensor:
+        return jg.tensor([[1.0, 2.0]], requires_grad=True) * 3.0
+
+    compiled = jg.jit(detach_argument, **options)
+    for _ in range(3):
+        assert compiled(computed()).tolist() == [[6.0, 12.0]]
+        with pytest.raises(jg.errors.AutogradError, match="a view with history"):
+            compiled(computed().T)
+
+
+def test_a_view_with_a_history_of_an_argument_that_lost_its_own_is_refused() -> None:
+    def f(x: Any) -> Any:
+        view = x[::-1]
+        with jg.no_grad():
+            view[0] = 0.7
+        x.detach_()
+        return view, x
+
+    with pytest.raises(jg.errors.UnguardableError, match=r"shares memory with a tensor that detach_\(\).*Return \.clone\(\)"):
+        jg.jit(f)(jg.tensor([1.0, 2.0], requires_grad=True) * 2.0)

@@ -170,14 +170,14 @@ def test_a_change_of_what_is_not_read_happens_once_with_a_warning(check: str) ->
     history: list[Any] = []
 
     def f(x: Any) -> Any:
-        history.append("called")
+        history.append(["called"])
         return x * 2.0
 
     compiled = jit(f, check=check)
     with pytest.warns(EffectWarning, match=r"closure cell `history` \(test_errors.py:\d+\)"):
         compiled(tensor(3))
     compiled(tensor(3))
-    assert history == ["called"]
+    assert history == [["called"]]
 
 
 @pytest.mark.parametrize("check", ["first", "off"])

@@ -122,6 +122,17 @@ def test_broadcasts_that_a_compiled_function_returns_are_read_only(requires_grad
         assert [t.detach().numpy().flags.writeable for t in results] == [False, False, True, True]
 
 
+@pytest.mark.parametrize("check", ["first", "off"])
+def test_an_empty_part_of_a_broadcast_is_read_only(check: str) -> None:
+    def f(x: Any) -> Any:
+        return jg.broadcast_to(x, (3, 4))[:, 2:2], jg.broadcast_to(x[:0], (3, 0)), x[2:2]
+
+    compiled = jg.jit(f, check=check)
+    for _ in range(3):
+        results = compiled(jg.ones(4))
+        assert [t.numpy().flags.writeable for t in results] == [t.numpy().flags.writeable for t in f(jg.ones(4))]
+
+
 def test_the_builtin_that_asks_arrays_whether_they_may_be_changed() -> None:
     writeable, subclass = np.ones(2), np.ones(2).view(np.matrix)
     fine = [(), (writeable,), (writeable,) * 70]

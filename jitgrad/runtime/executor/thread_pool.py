@@ -17,7 +17,7 @@ from threading import Lock, Thread, current_thread, get_native_id, main_thread
 from jitgrad.core import config
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.eager import blas
-from jitgrad.runtime.executor import denormals, fastcall, instruction_loop
+from jitgrad.runtime.executor import deferred_interrupts, denormals, fastcall, instruction_loop
 
 _JOIN_SECONDS = 1.0  # a worker stops within microseconds unless a kernel of another thread is still running
 _WORD_BYTES, _WORD_BITS = 8, 64
@@ -157,6 +157,11 @@ def current_pool() -> ThreadPool:
 def run(table: int, count: int) -> None:
     """Run the ``count`` instructions at address ``table`` (layout: `jitgrad.runtime.executor.instruction_loop`)."""
     (_Current.pool or current_pool()).run(table, count)
+
+
+def run_to_the_end(table: int, count: int) -> None:
+    """`run`; an exception of Ctrl-C that comes when it has returned is deferred until the call has changed its state."""
+    deferred_interrupts.run_to_the_end((_Current.pool or current_pool()).run, table, count)
 
 
 def run_interruptibly(table: int, count: int) -> None:
