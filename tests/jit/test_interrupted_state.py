@@ -65,7 +65,8 @@ def test_a_signal_leaves_all_of_the_state_changed_or_nothing(backend: str) -> No
     env = dict(os.environ, JITGRAD_BACKEND=backend)
 
     trials = "30" if backend == "cpu" else "8"
-    run = subprocess.run([sys.executable, "-c", SCRIPT, trials], env=env, capture_output=True, text=True, timeout=300, check=False)
+    command = [sys.executable, "-c", SCRIPT, trials]
+    run = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
 
     assert (run.returncode, run.stdout) == (0, "True\n"), run.stderr
 

@@ -39,7 +39,7 @@ def was_deferred(interrupt: KeyboardInterrupt) -> bool:
     return True
 
 
-def run_to_the_end(run: Callable[[int, int], None], table: int, count: int) -> None:
+def call_to_the_end(run: Callable[[int, int], None], table: int, count: int) -> None:
     """``run(table, count)``, which is native code: an interrupt comes when it has returned, and may be deferred."""
     try:
         run(table, count)

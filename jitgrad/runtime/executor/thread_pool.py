@@ -161,7 +161,7 @@ def run(table: int, count: int) -> None:
 
 def run_to_the_end(table: int, count: int) -> None:
     """`run`; an exception of Ctrl-C that comes when it has returned is deferred until the call has changed its state."""
-    deferred_interrupts.run_to_the_end((_Current.pool or current_pool()).run, table, count)
+    deferred_interrupts.call_to_the_end((_Current.pool or current_pool()).run, table, count)
 
 
 def run_interruptibly(table: int, count: int) -> None:
