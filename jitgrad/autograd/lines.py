@@ -19,6 +19,7 @@ from jitgrad.core.number_range import check_numbers
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.core.traced_constants import add_array, add_results
+from jitgrad.eager.half_loops import by_own_loop
 from jitgrad.eager.large_arrays import LARGE
 from jitgrad.eager.library_kernels import by_library_kernel
 from jitgrad.eager.loops import by_loop
@@ -250,7 +251,8 @@ class Line:
         plain = plain_function(op, given, attrs, expected)
         function = _on_converted(op, given, attrs, expected) if plain is None else plain
         function = by_row_reduction(op, given, attrs, expected, function)
-        names[f"f{j}"] = by_library_kernel(op, given, attrs, function)
+        function = by_library_kernel(op, given, attrs, function)
+        names[f"f{j}"] = by_own_loop(op, given, attrs, expected, function, _run)
         if plain is not None and needs_out(plain, expected):
             arguments.append("out=...")
         return f"f{j}({', '.join(arguments)})"
@@ -261,7 +263,11 @@ def _on_converted(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any], ou
     loop = loop_for(op, avals, attrs) if op.kind is Kind.ELEMENTWISE and RETURNS_ARRAYS else None
     if loop is None:
         return on_arrays(op, avals, attrs, out)
-    return by_loop(loop, numpy_function(op, avals, attrs), out, lambda ufunc, *arrays, out: ufunc(*arrays, out=out))
+    return by_loop(loop, numpy_function(op, avals, attrs), out, _run)
+
+
+def _run(ufunc: np.ufunc, *arrays: Any, out: Any) -> Any:
+    return ufunc(*arrays, out=out)
 
 
 @lru_cache(maxsize=1024)

@@ -84,6 +84,15 @@ def eager_function(op: OpDef, dtypes: Sequence[Dtype]) -> Callable[..., Any]:
     return op.eager if as_numpy else _in_single(op)
 
 
+def computes_as_numpy(op: OpDef, dtypes: Sequence[Dtype]) -> bool:
+    """Whether NumPy's function of ``op`` on ``dtypes``, among them float16, has the bits of float32 that is rounded once."""
+    if HALF not in dtypes or not has_kernel_form(op) or op.attrs:
+        return False
+    assert op.scalar is not None
+    exact = _parts(op.scalar)[0] <= (_EXACT | {"sqrt"}) - {"minimum", "maximum"}  # of zeros, NumPy's extrema are the first one
+    return exact and (is_exact(op.scalar) or rounds_once(op.scalar))
+
+
 @lru_cache(maxsize=256)
 def _in_single(op: OpDef) -> Callable[..., Any]:
     """``op`` computed with the functions of kernels in float32, and rounded at the end.

@@ -14,6 +14,7 @@ from jitgrad.core.op import REGISTRY, Kind, OpDef
 from jitgrad.core.plan import OpPlan
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import eager_function
+from jitgrad.eager.half_loops import by_own_loop
 from jitgrad.eager.large_arrays import LARGE
 from jitgrad.eager.library_kernels import by_library_kernel
 from jitgrad.eager.loops import by_loop
@@ -69,11 +70,13 @@ def _plan(op: OpDef, avals: tuple[Aval, ...], attrs: dict[str, Any], expected: A
         in_place = quiet_context(plain, False) if fits else None
         function = by_row_reduction(op, given, attrs, out, quiet_context(plain, needs_out(plain, out)))
         function = by_library_kernel(op, given, attrs, function)
+        function = by_own_loop(op, given, attrs, out, function, run_quietly)
         return OpPlan(op, avals, attrs, out, function, number, dtype, in_place)
     if (loop := loop_for(op, given, attrs)) is not None and RETURNS_ARRAYS:
         function = by_loop(loop, numpy_function(op, given, attrs), out, run_quietly)
         return OpPlan(op, avals, attrs, out, function, number, dtype)
     function = by_library_kernel(op, given, attrs, on_arrays(op, given, attrs, out))
+    function = by_own_loop(op, given, attrs, out, function, run_quietly)
     return OpPlan(op, avals, attrs, out, function, number, dtype)
 
 
@@ -84,10 +87,8 @@ def plain_function(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any], o
     """
     if not RETURNS_ARRAYS or (_nbytes(out) >= LARGE and not op.views and not keeps_large_arrays()):
         return None
-    if op.kind is not Kind.ELEMENTWISE:
+    if op.kind is not Kind.ELEMENTWISE or attrs:
         return None if op.prepare is None else op.prepare(avals, attrs)
-    if attrs:
-        return None
     dtypes, result = op.dtypes(avals)
     function = eager_function(op, dtypes)
     given: tuple[Dtype | None, ...] = (*[a.dtype for a in avals], None)
