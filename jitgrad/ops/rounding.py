@@ -61,6 +61,7 @@ FLOOR_DIVIDE = define_elementwise(
     "floor_divide(x, y)",
     scalar="floor_divide(x, y)",
     eager=np.floor_divide,
+    one_loop=True,
     dtypes=like_ufunc(np.floor_divide),
     vjp=(zero_gradient, zero_gradient),
     domain=("not_integral", "integral_divisor"),
@@ -69,6 +70,7 @@ REMAINDER = define_elementwise(
     "remainder(x, y)",
     scalar="remainder(x, y)",
     eager=np.remainder,
+    one_loop=True,
     dtypes=like_ufunc(np.remainder),
     vjp=(
         lambda g, _out, _x, _y: g,
@@ -80,6 +82,7 @@ FMOD = define_elementwise(
     "fmod(x, y)",
     scalar="fmod(x, y)",
     eager=np.fmod,
+    one_loop=True,
     dtypes=like_ufunc(np.fmod),
     vjp=(
         lambda g, _out, _x, _y: g,
@@ -92,6 +95,7 @@ NEXTAFTER = define_elementwise(
     "nextafter(x, y)",
     scalar="nextafter(x, y)",
     eager=np.nextafter,
+    one_loop=True,
     dtypes=like_ufunc(np.nextafter),
     domain=("real", "real"),
 )

@@ -15,6 +15,8 @@ from llvmlite import ir
 
 from jitgrad.vecmath.algebra import Algebra, MathValue, exact_multiply_add
 from jitgrad.vecmath.llvm_fmod import exact_fmod
+from jitgrad.vecmath.llvm_quotients import fmod_by_quotient
+from jitgrad.vecmath.llvm_vector_forms import VECTOR_LENGTHS, keep_pure, lane_by_lane
 
 _FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
 _INTS = {32: ir.IntType(32), 64: ir.IntType(64)}
@@ -120,6 +122,7 @@ class LlvmAlgebra:
 
     ``separate``: `mad` rounds the product and the sum, with or without fma.
     ``vectors``: functions that are called get vector forms, for loops that LLVM vectorises; not on a GPU.
+    ``multiplies_exactly``: the target has fma, whether or not `fma` and `mad` use it.
     """
 
     builder: Any
@@ -127,6 +130,7 @@ class LlvmAlgebra:
     fused: bool
     separate: bool = False
     vectors: bool = True
+    multiplies_exactly: bool = False
 
     def wide(self) -> Algebra:
         return replace(self, width=64)
@@ -205,6 +209,8 @@ class LlvmAlgebra:
 
     def fmod(self, x: MathValue, y: MathValue) -> MathValue:
         operands = self._float(x), self._float(y)
+        if self.vectors and self.multiplies_exactly:
+            return self._wrap(fmod_by_quotient(self.builder, *operands))
         if self.vectors:
             return self._wrap(self.builder.frem(*operands))
         return self._wrap(self.builder.call(exact_fmod(self.builder.module, _FLOATS[self.width]), operands))
@@ -223,7 +229,7 @@ class LlvmAlgebra:
         function = module.globals.get(name)
         if function is None:
             function = ir.Function(module, ir.FunctionType(kind, [kind, kind]), name)
-            lengths = _VECTOR_LENGTHS[self.width] if self.vectors else ()
+            lengths = VECTOR_LENGTHS[self.width] if self.vectors else ()
             if lengths:
                 variants = [f"_ZGV_LLVM_N{n}vv_{name}({name}_v{n})" for n in lengths]
                 set.add(function.attributes, f'"vector-function-abi-variant"="{",".join(variants)}"')
@@ -253,36 +259,11 @@ class LlvmAlgebra:
         return self._wrap(load)
 
 
-# vectors of 128, 256 and 512 bits; a loop that mixes formats takes the length of the wider one
-_VECTOR_LENGTHS = {32: (2, 4, 8, 16), 64: (2, 4, 8)}
-
-
-def _keep_pure(function: Any) -> None:
-    """Let the vectoriser replace ``function``, and keep it in the module until then.
-
-    It is internal, so that compiled modules never share one. LLVM does not count the mention in the
-    attribute as a use, so ``llvm.compiler.used`` lists the function.
-    """
-    module, byte = function.module, ir.IntType(8).as_pointer()
-    used = module.globals.get("llvm.compiler.used")
-    functions = [*(used.initializer.constant if used is not None else ()), function.bitcast(byte)]
-    kind = ir.ArrayType(byte, len(functions))
-    if used is None:
-        used = ir.GlobalVariable(module, kind, "llvm.compiler.used")
-        used.linkage, used.section = "appending", "llvm.metadata"
-    used.value_type, used.type = kind, kind.as_pointer()
-    used.initializer = ir.Constant(kind, functions)
-    for attribute in ("noinline", "nounwind", "optsize", "minsize"):
-        function.attributes.add(attribute)
-    for attribute in ("memory(none)", "willreturn"):
-        set.add(function.attributes, attribute)  # llvmlite's list of names lacks these
-
-
 def _define_scalar_form(function: Any, algebra: LlvmAlgebra, bound: float, slow: Callable[..., MathValue]) -> None:
     """``f(x, usual) = slow(x) if |x| > bound else usual``, with a branch."""
     function.linkage = "internal"
     if algebra.vectors:
-        _keep_pure(function)
+        keep_pure(function)
     builder = ir.IRBuilder(function.append_basic_block())
     inside = replace(algebra, builder=builder)
     x = LlvmValue(builder, function.args[0])
@@ -297,7 +278,7 @@ def _define_vector_form(scalar: Any, length: int, bound: float) -> None:
     vector = ir.VectorType(kind, length)
     function = ir.Function(scalar.module, ir.FunctionType(vector, [vector, vector]), f"{scalar.name}_v{length}")
     function.linkage = "internal"
-    _keep_pure(function)
+    keep_pure(function)
     builder = ir.IRBuilder(function.append_basic_block())
     x, usual = function.args
     limit = ir.Constant(vector, [_float_constant(kind, bound)] * length)
@@ -305,23 +286,5 @@ def _define_vector_form(scalar: Any, length: int, bound: float) -> None:
     below = builder.fcmp_ordered("<", x, ir.Constant(vector, [_float_constant(kind, -bound)] * length))
     mask = builder.bitcast(builder.or_(above, below), ir.IntType(length))
     with builder.if_then(builder.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0)), likely=False):
-        builder.ret(_lane_by_lane(builder, scalar, x, usual))
+        builder.ret(lane_by_lane(builder, scalar, [x, usual]))
     builder.ret(usual)
-
-
-def _lane_by_lane(builder: Any, scalar: Any, x: Any, usual: Any) -> Any:
-    """A loop over the lanes that calls the scalar form; short, as every kernel contains it."""
-    index, before = _INTS[32], builder.block
-    loop, done = builder.append_basic_block(), builder.append_basic_block()
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    lane, result = builder.phi(index), builder.phi(x.type)
-    value = builder.call(scalar, [builder.extract_element(v, lane) for v in (x, usual)])
-    updated, following = builder.insert_element(result, value, lane), builder.add(lane, index(1))
-    lane.add_incoming(index(0), before)
-    lane.add_incoming(following, loop)
-    result.add_incoming(usual, before)
-    result.add_incoming(updated, loop)
-    builder.cbranch(builder.icmp_unsigned("<", following, index(x.type.count)), loop, done)
-    builder.position_at_end(done)
-    return updated

@@ -1,4 +1,4 @@
-"""The exact remainder in LLVM IR, which kernels for GPUs call, compiled for the host."""
+"""The exact remainder in LLVM IR: that which kernels for GPUs call, compiled for the host, and that of vectors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from llvmlite import binding, ir
 
+from jitgrad.backends.eager_loops import compile_loop
+from jitgrad.core.op import REGISTRY
+from jitgrad.eager.loops import loop_of_op
 from jitgrad.vecmath.llvm_fmod import exact_fmod
 
 KINDS = {np.float32: (ir.FloatType(), ctypes.c_float, np.uint32), np.float64: (ir.DoubleType(), ctypes.c_double, np.uint64)}
@@ -51,3 +54,20 @@ def test_remainders_have_the_bits_of_fmod(compiled: tuple[Any, Any]) -> None:
     np.testing.assert_array_equal(found, expected)
     number = ~np.isnan(expected)
     np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(expected[number]))
+
+
+@pytest.mark.parametrize("name", ["fmod", "remainder", "floor_divide"])
+@pytest.mark.parametrize("dtype", KINDS, ids=lambda dtype: dtype.__name__)
+def test_vectors_have_the_bits_of_numpy(dtype: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quotients that round up to an integer, or are too large for it, in vectors with others and without."""
+    monkeypatch.setenv("JITGRAD_BACKEND", "cpu")
+    x, y = np.array(list(operands(dtype)), dtype).T.copy()
+    ufunc = compile_loop(loop_of_op(REGISTRY[name], (x.dtype, y.dtype), (False, False)))
+    assert ufunc is not None
+
+    for first in range(0, 40):
+        with np.errstate(all="ignore"):
+            found, expected = ufunc(x[first:], y[first:]), getattr(np, name)(x[first:], y[first:])
+        np.testing.assert_array_equal(found, expected)
+        number = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(expected[number]))

@@ -13,8 +13,9 @@ from jitgrad.vecmath.llvm_algebra import LlvmAlgebra, LlvmValue
 def _emitter(function: MathFunction, *, as_numpy: bool = False) -> DialectFunction:
     def emit(builder: Any, *operands: TypedValue) -> TypedValue:
         type_ = same_float(*operands, count=function.arity)
-        fused = fuses(builder) and not as_numpy
-        algebra = LlvmAlgebra(builder, type_.bits, fused, separate=as_numpy, vectors=not for_gpu(builder))
+        has_fma = fuses(builder)
+        how = {"separate": as_numpy, "vectors": not for_gpu(builder), "multiplies_exactly": has_fma}
+        algebra = LlvmAlgebra(builder, type_.bits, has_fma and not as_numpy, **how)
         result = function.definition(algebra, *(LlvmValue(builder, x.ir) for x in operands)).ir
         return TypedValue(BOOL if function.boolean else type_, result)
 
