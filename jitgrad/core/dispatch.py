@@ -39,6 +39,11 @@ def convert_operands_by(conversion: Conversion | None) -> None:
         op.plans.clear()
 
 
+def conversion_in_force() -> Conversion | None:
+    """What `convert_operands_by` was given last."""
+    return _Registered.conversion
+
+
 def make_plans_by(maker: PlanMaker) -> None:
     """Let ``maker`` make plans."""
     _Registered.plan_maker = staticmethod(maker)

@@ -106,18 +106,22 @@ def listed_ops(
         current_interpreter.reset(token)
 
 
+def single_plan(listed: tuple[OpListing, Tensor, Any], x: Tensor) -> OpPlan | None:
+    """The plan of the only one of the `listed_ops`, for ``x``; None if there are others, or none has a plan."""
+    listing, stand_in, result = listed
+    if len(listing.applied) != 1 or not isinstance(result, Tensor) or result is stand_in:
+        return None
+    op, operands, attrs = listing.applied[0]
+    return plan_for(op, (x,), attrs) if len(operands) == 1 and operands[0] is stand_in else None
+
+
 def _prepared(
     known: dict[Any, OpPlan | None], function: Callable[..., Any], x: Tensor, others: Any, kwargs: Mapping[str, Any]
 ) -> OpPlan | None:
     """The plan of the only op that ``function`` applies, remembered; None if there is none."""
     if (listed := listed_ops(function, x, others, kwargs)) is None:
         return None
-    plan = None
-    listing, stand_in, result = listed
-    if len(listing.applied) == 1 and isinstance(result, Tensor) and result is not stand_in:
-        op, operands, attrs = listing.applied[0]
-        if len(operands) == 1 and operands[0] is stand_in:
-            plan = plan_for(op, (x,), attrs)
+    plan = single_plan(listed, x)
     if len(known) >= _MOST:
         known.clear()
     known[single_op_key(x, others, kwargs)] = plan  # with the aval that the plan keeps alive

@@ -9,7 +9,7 @@ from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn import noise
 from jitgrad.ops import activations, gates
-from jitgrad.ops.torch_methods import in_place
+from jitgrad.ops.in_place_forms import in_place
 
 ChangesTensor = Callable[..., Tensor]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.numpy.arguments import FLOAT64, Ufunc, as_ufunc, float_of, floating, floats_of, refuse, tensor_of
 from jitgrad.ops import arithmetic, comparison, complex_numbers, complex_parts, rounding, transcendental, trigonometric
 from jitgrad.ops.complex_parts import is_complex
@@ -108,6 +109,7 @@ tanh: Ufunc = as_ufunc(trigonometric.tanh)
 trunc: Ufunc = as_ufunc(rounding.trunc)
 
 
+@composed
 @beside_operands
 def _float_power(x: Any, y: Any) -> Tensor:
     """``x ** y`` in float64."""
@@ -119,6 +121,7 @@ def _fabs(x: Any) -> Tensor:
     return arithmetic.abs(float_of(x))
 
 
+@composed
 @beside_operands
 def _logaddexp2(x: Any, y: Any) -> Tensor:
     """``log2(2**x + 2**y)``, without overflow."""
@@ -127,6 +130,7 @@ def _logaddexp2(x: Any, y: Any) -> Tensor:
     return arithmetic.divide(transcendental.logaddexp(*scaled), log_2)
 
 
+@composed
 @beside_operands
 def _heaviside(x: Any, at_zero: Any) -> Tensor:
     """0 where ``x`` is negative, 1 where it is positive, and ``at_zero`` where it is 0."""
@@ -140,12 +144,14 @@ def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return rounding.floor_divide(x, y), rounding.remainder(x, y)
 
 
+@composed
 @beside_operands
 def _fmax(x: Any, y: Any) -> Tensor:
     """The larger of two; of a number and NaN the number."""
     return _ignoring_nan(x, y, arithmetic.maximum(x, y))
 
 
+@composed
 @beside_operands
 def _fmin(x: Any, y: Any) -> Tensor:
     """The smaller of two; of a number and NaN the number."""
@@ -156,11 +162,13 @@ def _ignoring_nan(x: Any, y: Any, chosen: Tensor) -> Tensor:
     return comparison.where(comparison.isnan(x), y, comparison.where(comparison.isnan(y), x, chosen))
 
 
+@composed
 def _radians(x: Any) -> Tensor:
     """``x`` degrees in radians."""
     return arithmetic.multiply(float_of(x), math.pi / 180)
 
 
+@composed
 def _degrees(x: Any) -> Tensor:
     """``x`` radians in degrees."""
     return arithmetic.multiply(float_of(x), 180 / math.pi)
@@ -203,6 +211,7 @@ def imag(val: Any) -> Tensor:
     return complex_parts.imag(given) if is_complex(given := tensor_of(val)) else zeros_like(given)
 
 
+@composed
 def angle(z: Any, deg: bool = False) -> Tensor:
     """The angle of each number with the positive real axis, in radians, or in degrees."""
     out = complex_numbers.angle(float_of(z))
@@ -229,6 +238,7 @@ def isrealobj(x: Any) -> bool:
     return not iscomplexobj(x)
 
 
+@composed
 def sinc(x: Any) -> Tensor:
     """``sin(pi x) / (pi x)``, 1 at 0; around it by the series, so that the derivatives are exact as well."""
     y = arithmetic.multiply(floating(x), math.pi)
@@ -262,6 +272,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Tensor:
 around = round
 
 
+@composed
 def nan_to_num(
     x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 from jitgrad.core.aval import normalize_axis
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.op_sequences import op_sequence
 from jitgrad.numpy.arguments import in_dtype, refuse, tensor_of, tensors_of
 from jitgrad.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 from jitgrad.ops import joining
@@ -21,6 +22,7 @@ from jitgrad.ops.operand import contents_of
 from jitgrad.ops.placement import beside_operands
 
 
+@op_sequence
 @beside_operands
 def concatenate(
     arrays: Any, /, axis: int | None = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind"
@@ -33,6 +35,7 @@ def concatenate(
 concat = concatenate
 
 
+@op_sequence
 @beside_operands
 def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Arrays of one shape along a new axis."""
@@ -40,6 +43,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, ca
     return in_dtype(joining.stack(tensors_of(arrays), axis), dtype)
 
 
+@op_sequence
 @beside_operands
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Arrays on top of each other; vectors are rows."""
@@ -49,6 +53,7 @@ def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor
 row_stack = vstack
 
 
+@op_sequence
 @beside_operands
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Arrays beside each other: along the second axis, or the only one."""
@@ -56,12 +61,14 @@ def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor
     return concatenate(given, 0 if given and given[0].ndim == 1 else 1, dtype=dtype)
 
 
+@op_sequence
 @beside_operands
 def dstack(tup: Any) -> Tensor:
     """Arrays along the third axis."""
     return concatenate([atleast_3d(x) for x in tup], 2)
 
 
+@op_sequence
 @beside_operands
 def column_stack(tup: Any) -> Tensor:
     """Arrays beside each other; vectors are columns."""

@@ -49,11 +49,13 @@ def vecmat(x1: Any, x2: Any, /, out: None = None) -> Tensor:
     return linalg.matmul(expand_dims(conjugated(tensor_of(x1)), -2), tensor_of(x2))[..., 0, :]
 
 
+@composed
 def vdot(a: Any, b: Any, /) -> Tensor:
     """The inner product of the flattened arrays, of complex ones with the conjugates of ``a``."""
     return linalg.matmul(conjugated(ravel(a)), ravel(b))
 
 
+@composed
 def inner(a: Any, b: Any, /) -> Tensor:
     """The sum of products over the last axes."""
     x, y = tensor_of(a), tensor_of(b)
@@ -82,6 +84,7 @@ def einsum(*operands: Any, out: None = None, dtype: Any = None, optimize: Any = 
     return in_dtype(einsum_.einsum(*operands), dtype)
 
 
+@composed
 @beside_operands
 def kron(a: Any, b: Any) -> Tensor:
     """Kronecker's product: blocks ``a[i, j] * b``."""

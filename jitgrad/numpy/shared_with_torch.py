@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from jitgrad.core.aval import normalize_axis
+from jitgrad.eager.op_sequences import op_sequence
 from jitgrad.numpy import calculus, creation, elementwise, joining, order, products, selection, shapes, statistics
 from jitgrad.numpy.arguments import tensor_of
 from jitgrad.ops.arithmetic import clip, subtract
 from jitgrad.ops.comparison import isnan, logical_not
+from jitgrad.ops.in_place_forms import in_place
 from jitgrad.ops.indexing import take_along_axis
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.methods import install
@@ -18,7 +20,6 @@ from jitgrad.ops.operand import ValuesAndIndices
 from jitgrad.ops.reduce import sum as sum_
 from jitgrad.ops.rounding import floor_divide
 from jitgrad.ops.sorting import argsort
-from jitgrad.ops.torch_methods import in_place
 from jitgrad.ops.torch_names import kthvalue
 
 _MODULES = (calculus, creation, elementwise, joining, order, products, selection, shapes, statistics)
@@ -83,6 +84,7 @@ _NO_METHODS = {
 }  # fmt: skip
 
 
+@op_sequence
 def _lower_median(a: Any, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
     """torch's ``median(dim=)``: of an even number of elements the lower of the middle two, and its position."""
     given = tensor_of(a)
@@ -90,6 +92,7 @@ def _lower_median(a: Any, axis: int = -1, keepdims: bool = False) -> ValuesAndIn
     return kthvalue(given, (length + 1) // 2, axis, keepdims)
 
 
+@op_sequence
 def _lower_nanmedian(a: Any, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
     """torch's ``nanmedian(dim=)``: of the elements that are not NaN the lower of the middle two, and its position."""
     given = tensor_of(a)

@@ -9,6 +9,7 @@ import numpy as np
 
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.numpy.histograms import counts_in_cells, density_of, histogram_bin_edges
 from jitgrad.ops.arithmetic import add, astype, clip, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, greater_equal, less_equal, logical_and, where
@@ -43,6 +44,7 @@ def _floats(what: str, x: Any) -> Tensor:
     return values
 
 
+@composed
 @beside_operands
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements lie in each of ``bins`` intervals of one length between ``min`` and ``max``.

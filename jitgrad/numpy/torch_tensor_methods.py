@@ -10,8 +10,8 @@ from jitgrad.numpy import elementwise, factors, joining, linalg, systems
 from jitgrad.ops import comparison, gamma, gates, random
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.creation import full_like
+from jitgrad.ops.in_place_forms import in_place
 from jitgrad.ops.methods import install
-from jitgrad.ops.torch_methods import in_place
 
 _Method = Callable[..., Any]
 

@@ -12,8 +12,8 @@ from typing import Any, Final, NoReturn
 
 from jitgrad.core.tensor import Tensor
 from jitgrad.on_demand.fresh_import import imported
+from jitgrad.ops.in_place_forms import in_place
 from jitgrad.ops.methods import install
-from jitgrad.ops.torch_methods import in_place
 
 # by name, the modules that they are, or are in
 PUBLIC_MODULES: Mapping[str, str] = {

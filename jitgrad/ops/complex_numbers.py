@@ -5,6 +5,7 @@ from __future__ import annotations
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import DtypeError, ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.complex_parts import COMPLEX, REAL, complex, imag, is_complex, real
 from jitgrad.ops.joining import stack
@@ -13,6 +14,7 @@ from jitgrad.ops.operand import Operand
 from jitgrad.ops.trigonometric import atan2, cos, sin
 
 
+@composed
 def angle(x: Operand) -> Tensor:
     """The angle of each number with the positive real axis, in [-pi, pi]; pi for negative real numbers.
 

@@ -27,11 +27,13 @@ def threshold(x: Any, limit: Any, value: Any) -> Tensor:
     return where(greater(x, limit), x, value)
 
 
+@composed
 def hardshrink(x: Any, lambd: Any = 0.5) -> Tensor:
     """``x`` where its size is above ``lambd``, else 0."""
     return where(greater(arithmetic.abs(x), lambd), x, 0.0)
 
 
+@composed
 def softshrink(x: Any, lambd: Any = 0.5) -> Tensor:
     """``x`` moved towards 0 by ``lambd``, at most to 0."""
     return where(greater(arithmetic.abs(x), lambd), subtract(x, multiply(sign(x), lambd)), 0.0)

@@ -11,6 +11,8 @@ from jitgrad.core.aval import normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.eager.compositions import composed
+from jitgrad.eager.op_sequences import op_sequence
 from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import COPY, asarray
 from jitgrad.ops.indexing import as_constant, take
@@ -21,6 +23,7 @@ from jitgrad.ops.operand import Operand
 from jitgrad.ops.placement import beside, placing
 
 
+@op_sequence
 def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinates of the grid over the 1-D ``xs``, which may be in a list; "xy" swaps the first two axes, as in NumPy."""
     if len(xs) == 1 and isinstance(xs[0], (list, tuple)):
@@ -43,6 +46,7 @@ def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     )
 
 
+@op_sequence
 def cartesian_prod(*xs: Operand) -> Tensor:
     """All tuples of one element of each vector, [count, vectors]; of one vector itself."""
     vectors = [asarray(x) for x in xs]
@@ -75,6 +79,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = np.int64, 
     return asarray(as_constant(positions.astype(check_supported("triu_indices", dtype))), device=device)
 
 
+@composed
 def block_diag(*xs: Operand) -> Tensor:
     """A matrix with the given ones along its diagonal, else 0; a vector counts as a row, a number as [1, 1]."""
     blocks = [asarray(x) for x in xs]
@@ -89,6 +94,7 @@ def block_diag(*xs: Operand) -> Tensor:
 
 
 @takes_dim(dim1="axis1", dim2="axis2")
+@composed
 def diag_embed(x: Operand, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
     """Matrices, over two new axes, with the last axis of ``x`` on the diagonal ``offset`` and 0 elsewhere."""
     given = asarray(x)

@@ -11,6 +11,7 @@ from jitgrad.core.aval import Aval, Dtype, broadcast_shapes
 from jitgrad.core.errors import DtypeError
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import abs as abs_
 from jitgrad.ops.arithmetic import astype, clip, multiply, negative, subtract
 from jitgrad.ops.comparison import equal, greater, less, logical_not, where
@@ -99,6 +100,7 @@ def frexp(x: Operand) -> MantissaAndExponent:
     return MantissaAndExponent(ldexp(number, negative(exponent)), exponent)
 
 
+@composed
 @beside_operands
 def isin(x: Operand, among: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element of ``x`` is one of ``among``, whose shape does not matter; NaN is none."""

@@ -16,6 +16,7 @@ from jitgrad.core.errors import ArgumentError, AxisError, OperandError, ShapeErr
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
+from jitgrad.eager.op_sequences import op_sequence
 from jitgrad.ops.creation import clone, full
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import (
@@ -82,6 +83,7 @@ def _sequence(what: str, xs: Any) -> tuple[Any, ...]:
     return tensors
 
 
+@op_sequence
 @takes_dim(tensors="xs")
 def concat(xs: Sequence[Operand] | Tensor, axis: int | None = 0) -> Tensor:
     """The tensors ``xs`` one after the other along an axis that exists (``axis=None``: flattened first).
@@ -98,6 +100,7 @@ def concat(xs: Sequence[Operand] | Tensor, axis: int | None = 0) -> Tensor:
     return apply(CONCAT, *parts, axis=normalize_axis("concat", axis, aval.ndim))
 
 
+@op_sequence
 @takes_dim(tensors="xs")
 def stack(xs: Sequence[Operand] | Tensor, axis: int = 0) -> Tensor:
     """The tensors ``xs``, all of one shape, along a new axis at position ``axis``."""

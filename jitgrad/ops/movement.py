@@ -342,6 +342,7 @@ def matrix_transpose(x: Operand) -> Tensor:
     return swapaxes(x, -1, -2)
 
 
+@single_op
 @takes_dim()
 def moveaxis(x: Operand, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """``x`` with the axes ``source`` at positions ``destination``; the others keep their order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -110,15 +110,15 @@ def placing(function: Callable[P, R]) -> Callable[P, R]:
     return placed
 
 
-@contextmanager
-def beside(*tensors: Any) -> Iterator[None]:
+def beside(*tensors: Any) -> AbstractContextManager[None]:
     """Within it, new tensors are where the first of ``tensors`` on a device is, else where they are without it."""
     for x in tensors:
         if isinstance(x, Tensor) and type(x._data) is DeviceArray:
-            with creating_on(x._data.device):
-                yield
-            return
-    yield
+            return creating_on(x._data.device)
+    return _ANYWHERE
+
+
+_ANYWHERE: AbstractContextManager[None] = nullcontext()  # a generator would take longer than many an op
 
 
 def beside_operands(function: Callable[P, R]) -> Callable[P, R]:

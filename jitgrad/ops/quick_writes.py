@@ -5,6 +5,7 @@ A hand-written training step is made of these. `jitgrad.ops.inplace` does all ot
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import EllipsisType
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy as np
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.dispatch import planned
 from jitgrad.core.op import OpDef
+from jitgrad.core.plan import MAX_PLANS, OpPlan
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.numpy_errors import run_quietly
+from jitgrad.eager.single_ops import listed_ops, single_plan
 from jitgrad.eager.where import MANY_ELEMENTS, select_by_mask
 from jitgrad.ops.arithmetic import CLIP, CLIP_MIN
 from jitgrad.ops.array_keys import array_key
@@ -53,6 +56,36 @@ def updated(op: OpDef, target: Tensor, other: Any) -> bool:
     try:
         plan.in_place(a, b, out=a)
     except (RuntimeError, ValueError):  # another thread is within NumPy's context; read-only memory
+        return False
+    (target._memory or target._storage).bump()
+    return True
+
+
+def computed(plans: dict[int, OpPlan | None], function: Callable[..., Tensor], target: Tensor) -> bool:
+    """Whether ``target`` is ``function(target)`` now: only if that is one op, and keeps shape and dtype.
+
+    ``plans`` has those of ``function`` by the ids of avals, which the plans keep alive.
+    """
+    a = target._data
+    if type(a) is not _ndarray or _other_interpreter() is not None or (target._requires_grad and grad_enabled.get()):
+        return False
+    key = id(target._aval or target.aval)
+    if key not in plans:
+        listed = listed_ops(function, target, (), {})
+        plan = None if listed is None else single_plan(listed, target)
+        if len(plans) >= MAX_PLANS:
+            plans.clear()
+        kept = plan is not None and plan.out is plan.avals[0] and plan.avals[0] is target._aval
+        plans[id(target.aval)] = plan if kept else None
+    plan = plans.get(id(target.aval))
+    if plan is None or plan.op.views:
+        return False
+    try:
+        if plan.in_place is not None:
+            plan.in_place(a, out=a)
+        else:
+            np.copyto(a, plan.function(a))
+    except (RuntimeError, ValueError):  # as above
         return False
     (target._memory or target._storage).bump()
     return True

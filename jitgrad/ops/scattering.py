@@ -11,6 +11,7 @@ from jitgrad.core.aval import Array, Aval, normalize_axis
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import add, astype, clip, divide, maximum, multiply, subtract
 from jitgrad.ops.comparison import equal, greater, where
 from jitgrad.ops.creation import asarray, full, zeros
@@ -27,6 +28,7 @@ from jitgrad.ops.rounding import floor
 # --- slices ------------------------------------------------------------------------------------------------------
 
 
+@composed
 @takes_dim()
 def slice_scatter(
     x: Operand, src: Operand, axis: int = 0, start: int | None = None, end: int | None = None, step: int = 1
@@ -37,6 +39,7 @@ def slice_scatter(
     return with_item(target, (*[slice(None)] * k, slice(start, end, step)), src)
 
 
+@composed
 @takes_dim()
 def select_scatter(x: Operand, src: Operand, axis: int, index: int) -> Tensor:
     """``x`` with ``src`` in place of ``x[index]`` along ``axis``."""
@@ -89,6 +92,7 @@ def strided_places(what: str, count: int, size: Sequence[int], stride: Sequence[
 # --- elements ----------------------------------------------------------------------------------------------------
 
 
+@composed
 def masked_scatter(x: Operand, mask: Operand, source: Operand) -> Tensor:
     """``x`` with the elements of ``source``, in order, where ``mask`` is true."""
     target, chosen, values = asarray(x), asarray(mask), flatten(asarray(source))
@@ -201,6 +205,7 @@ SCATTER_PRODUCT: OpDef = define(
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
+@composed
 @takes_dim(source="src")
 def scatter_reduce(
     x: Operand, axis: int, index: Operand, src: Operand, reduce: str, *, include_self: bool = True

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import is_differentiable
-from jitgrad.core.context import current_interpreter, grad_enabled
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError, MeaningWarning, ShapeError, TraceError, shown
 from jitgrad.core.origin import Origin
 from jitgrad.core.storage import is_in_order
@@ -37,6 +37,7 @@ from jitgrad.ops import (
 )
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.creation import clone
+from jitgrad.ops.in_place_forms import in_place
 from jitgrad.ops.inplace import assign, set_item, update
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand
@@ -88,17 +89,6 @@ def method_squeeze(self: Tensor, *positions: Any, axis: Any = None) -> Tensor:
 
 
 # --- in place ----------------------------------------------------------------------------------------------------
-
-
-def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """``x = function(x, ...)`` in place; where backward may read the old ``x``, the function gets a copy."""
-
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        tracked = grad_enabled.get() and self._requires_grad
-        return assign(self, function(clone(self) if tracked else self, *args, **kwargs))
-
-    method.__doc__ = f"``{function.__name__}`` in place."
-    return method
 
 
 def _fill_diagonal(self: Tensor, fill_value: Operand, wrap: bool = False) -> Tensor:

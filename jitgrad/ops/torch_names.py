@@ -14,6 +14,7 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
+from jitgrad.eager.op_sequences import op_sequence
 from jitgrad.eager.single_ops import single_op
 from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply, subtract
 from jitgrad.ops.comparison import where
@@ -59,16 +60,19 @@ def _product(what: str, x: Operand, y: Operand, axes: tuple[int, int]) -> Tensor
     return matmul(x, y)
 
 
+@op_sequence
 def mm(x: Operand, y: Operand) -> Tensor:
     """The product of two matrices. Raises ShapeError for other operands."""
     return _product("mm", x, y, (2, 2))
 
 
+@op_sequence
 def mv(x: Operand, y: Operand) -> Tensor:
     """The product of a matrix and a vector. Raises ShapeError for other operands."""
     return _product("mv", x, y, (2, 1))
 
 
+@op_sequence
 def bmm(x: Operand, y: Operand) -> Tensor:
     """The products of the matrices in [n, rows, inner] and [n, inner, columns]. Raises ShapeError for other operands."""
     return _product("bmm", x, y, (3, 3))
@@ -150,6 +154,7 @@ def masked_select(x: Operand, mask: Operand) -> Tensor:
     return get_item(broadcast_to(x, shape), broadcast_to(mask, shape))
 
 
+@op_sequence
 @takes_dim()
 def index_select(x: Operand, axis: int, index: Operand | Sequence[int]) -> Tensor:
     """The slices of ``x`` along ``axis`` at the 1-D ``index``."""
@@ -159,12 +164,14 @@ def index_select(x: Operand, axis: int, index: Operand | Sequence[int]) -> Tenso
     return take(x, positions if positions.ndim else expand_dims(positions, 0), axis)
 
 
+@composed
 @takes_dim()
 def index_fill(x: Operand, axis: int, index: Operand | Sequence[int], value: Operand) -> Tensor:
     """``x`` with ``value`` in the slices along ``axis`` at the 1-D ``index``; a new tensor."""
     return _with_slices("index_fill", x, axis, index, value)
 
 
+@composed
 @takes_dim(source="src")
 def index_copy(x: Operand, axis: int, index: Operand | Sequence[int], src: Operand) -> Tensor:
     """``x`` with the slices of ``src`` along ``axis`` in place of those at the 1-D ``index``; a new tensor."""
@@ -212,6 +219,7 @@ def take_along_dim(x: Operand, indices: Operand | Sequence[Any], axis: int | Non
     return take_along_axis(x, indices, axis)
 
 
+@single_op
 @takes_dim()
 def narrow(x: Operand, axis: int, start: Any, length: int) -> Tensor:
     """``x[start : start + length]`` along one axis; a view. Raises IndexError if that leaves the axis."""
@@ -224,6 +232,7 @@ def narrow(x: Operand, axis: int, start: Any, length: int) -> Tensor:
     return cut(x, k, first, first + count)
 
 
+@op_sequence
 @takes_dim()
 def select(x: Operand, axis: int, index: int) -> Tensor:
     """``x[index]`` along one axis, without that axis; a view. Raises IndexError if it is out of bounds."""
@@ -323,6 +332,7 @@ def std_mean(
     return std(x, axis, keepdims, correction=_correction(correction, unbiased)), mean(x, axis, keepdims)
 
 
+@op_sequence
 @takes_dim()
 def kthvalue(x: Operand, k: int, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
     """The ``k``-th smallest element along ``axis``, counted from 1, and its position."""
@@ -337,12 +347,14 @@ def kthvalue(x: Operand, k: int, axis: int = -1, keepdims: bool = False) -> Valu
     return ValuesAndIndices(elements_at(x, positions, a), positions)
 
 
+@op_sequence
 @takes_dim()
 def cummax(x: Operand, axis: int) -> ValuesAndIndices:
     """The largest element so far along ``axis``, and its position: the last of equals; NaN stays."""
     return _running_extremum("cummax", x, axis, largest=True)
 
 
+@op_sequence
 @takes_dim()
 def cummin(x: Operand, axis: int) -> ValuesAndIndices:
     """The smallest element so far along ``axis``, and its position: the last of equals; NaN stays."""

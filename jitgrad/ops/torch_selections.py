@@ -72,6 +72,7 @@ def _last_of_most_frequent(x: Tensor, axis: int) -> Tensor:
 # --- places ------------------------------------------------------------------------------------------------------
 
 
+@composed
 def put(x: Operand, index: Operand, source: Operand, accumulate: bool = False) -> Tensor:
     """``x`` with ``source`` at the places ``index`` of its elements in a row; with ``accumulate`` added, equal places too."""
     target, places = asarray(x), asarray(index)

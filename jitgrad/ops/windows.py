@@ -10,6 +10,7 @@ from jitgrad.core.aval import normalize_axis
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import add, divide, multiply, square
 from jitgrad.ops.convolution import FOLD, UNFOLD, as_images, as_row, int_pair, only_int, padded
 from jitgrad.ops.creation import asarray
@@ -66,6 +67,7 @@ def fold(
     return reshape(image, image.shape[1:]) if given.ndim == 2 else image
 
 
+@composed
 def windows_along(x: Any, dimension: int, size: int, step: int) -> Tensor:
     """torch's ``x.unfold(dimension, size, step)``: windows along one axis, their elements on a new last one."""
     x = asarray(x)
