@@ -15,6 +15,7 @@ from jitgrad.core.aval import Array
 _LEAST = 1 << 10  # elements; fewer are sorted as fast by NumPy's stable sort
 _SHORT = 16  # elements of a line, likewise
 _BITS = 63  # of a key and a position
+_LOOK, _LONGEST_LOOK = 1 << 12, 1 << 16  # elements that are compared at once: first, and at most
 _NAN_KEY = np.int64(0x7FFFFFFF)  # above that of infinity
 
 
@@ -22,7 +23,7 @@ def stable_argsort(x: Array, axis: int) -> Array:
     """The int64 positions that sort ``x`` along ``axis``, those of equals in order; NaN counts as largest."""
     length = x.shape[axis]
     if x.size < _LEAST or length < _SHORT or x.dtype.kind not in "biuf" or x.dtype.itemsize > 8:
-        return np.argsort(x, axis=axis, kind="stable")
+        return x.argsort(axis, "stable")
     lines = np.moveaxis(x, axis, -1)
     bits = (length - 1).bit_length()
     keys = _keys(lines, _BITS - bits)
@@ -84,6 +85,19 @@ def begins_of_equals(ordered: Array, equal_nan: bool = True) -> Array:
     return begins
 
 
+def equal_arrays(x: Array, y: Array) -> bool:
+    """Whether arrays of one shape have the same elements; it looks at more and more of them, and stops at a difference."""
+    if x.size <= _LOOK or not (x.flags.c_contiguous and y.flags.c_contiguous):
+        return bool(np.count_nonzero(x == y) == x.size)
+    x, y, start, count = x.reshape(-1), y.reshape(-1), 0, _LOOK
+    while start < x.size:
+        part = x[start : start + count] == y[start : start + count]
+        if np.count_nonzero(part) != part.size:
+            return False
+        start, count = start + count, min(4 * count, _LONGEST_LOOK)
+    return True
+
+
 class Distinct(NamedTuple):
     """Of distinct elements in order: the first positions, the number of each element among them, and their counts."""
 
@@ -92,16 +106,51 @@ class Distinct(NamedTuple):
     counts: Array
 
 
+class OrderOfDistinct:
+    """What ``np.unique`` finds out about the elements of ``x``, real or bools, as far as it is asked for."""
+
+    def __init__(self, x: Array, equal_nan: bool = True) -> None:
+        self.shape: tuple[int, ...] = x.shape
+        flat = x.reshape(-1)
+        self.order: Array = stable_argsort(flat, 0)
+        self.begins: Array = begins_of_equals(flat[self.order], equal_nan)
+        self.starts: Array = self.begins.nonzero()[0]
+
+    def first(self) -> Array:
+        """The first positions of the distinct elements, in order of these."""
+        return self.order[self.starts]
+
+    def inverse(self) -> Array:
+        """The number of each element among the distinct ones, in the shape of ``x``."""
+        inverse = np.empty(self.order.size, np.int64)
+        inverse[self.order] = np.cumsum(self.begins) - 1
+        return inverse.reshape(self.shape)
+
+    def counts(self) -> Array:
+        """How many elements equal each of the distinct ones."""
+        starts = self.starts
+        counts = np.empty(starts.size, np.int64)
+        if starts.size:
+            np.subtract(starts[1:], starts[:-1], out=counts[:-1])
+            counts[-1] = self.order.size - starts[-1]
+        return counts
+
+
 def distinct_elements(x: Array, equal_nan: bool = True) -> Distinct:
-    """What ``np.unique`` finds out about the elements of ``x``, real or bools; the inverse has the shape of ``x``."""
+    """All of `OrderOfDistinct`."""
+    found = OrderOfDistinct(x, equal_nan)
+    return Distinct(found.first(), found.inverse(), found.counts())
+
+
+def distinct_values(x: Array) -> Array:
+    """The distinct elements of ``x``, real or bools, in order: of equal ones the first, of zeros of either sign as well."""
     flat = x.reshape(-1)
-    order = stable_argsort(flat, 0)
-    begins = begins_of_equals(flat[order], equal_nan)
-    starts = np.flatnonzero(begins)
-    inverse = np.empty(flat.size, np.int64)
-    inverse[order] = np.cumsum(begins) - 1
-    counts = np.empty(starts.size, np.int64)
-    if starts.size:
-        np.subtract(starts[1:], starts[:-1], out=counts[:-1])
-        counts[-1] = flat.size - starts[-1]
-    return Distinct(order[starts], inverse.reshape(x.shape), counts)
+    ordered = np.sort(flat)
+    values: Array = ordered[begins_of_equals(ordered)]
+    if values.dtype.kind == "f" and values.size:
+        zero = values.searchsorted(0.0)
+        if zero < values.size and values[zero] == 0:
+            values[zero] = flat[(flat == 0).argmax()]
+        if values[-1] != values[-1]:
+            values[-1] = flat[np.isnan(flat).argmax()]
+    return values

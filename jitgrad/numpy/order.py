@@ -21,7 +21,7 @@ from jitgrad.ops.comparison import isnan, less, where
 from jitgrad.ops.indexing import index_add, take, take_along_axis
 from jitgrad.ops.interpolation import lerp
 from jitgrad.ops.movement import broadcast_to, flip, moveaxis, reshape
-from jitgrad.ops.operand import contents_of
+from jitgrad.ops.operand import as_result, contents_of, host_array
 from jitgrad.ops.placement import beside_operands, move
 from jitgrad.ops.positions import length_in_call
 from jitgrad.ops.rounding import ceil, floor, remainder, rint
@@ -95,6 +95,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, length: int 
         places = maximum(minimum(astype(given, np.int64), length), 0)
         return _counts_below(length + 1, places, weights)[:length]
     least = operator.index(minlength)
+    data = host_array(given) if weights is None else None
+    if data is not None and least >= 0 and data.dtype.kind != "u" and not (data.size and data.min() < 0):
+        return as_result(np.bincount(data, minlength=least))
     what = "bincount" if least else "bincount without minlength="
     longest = partial(_numbers_below, given, least)
     try:

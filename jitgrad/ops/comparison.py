@@ -13,7 +13,7 @@ from jitgrad.core.errors import ShapeError
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.where import select_by_mask
-from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.operand import Operand, apply, as_result, host_array
 from jitgrad.ops.placement import beside_operands
 from jitgrad.ops.positions import position_rows, true_positions
 
@@ -95,6 +95,9 @@ def nonzero(x: Operand, as_tuple: bool = True) -> Any:
     """
     if not np.ndim(x):
         raise ShapeError("nonzero of a 0-d array: there is no axis to give positions along")
+    if (data := host_array(x)) is not None:
+        places = np.nonzero(data)
+        return tuple([as_result(np.ascontiguousarray(k)) for k in places]) if as_tuple else as_result(np.array(places).T)
     mask = apply(NOT_EQUAL, x, 0)
     return true_positions(mask, "nonzero") if as_tuple else position_rows(mask, "nonzero")
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jitgrad.core.aval import Dtype, aval_of_scalar
+from jitgrad.core.aval import Dtype, aval_of_array, aval_of_scalar
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.tensor import Tensor
@@ -49,6 +49,21 @@ def contents_of(x: Any, what: str) -> np.ndarray[Any, Any]:
     array = np.asarray(x)
     current_interpreter.get().rely_on(array)
     return array
+
+
+def host_array(x: Any) -> np.ndarray[Any, Any] | None:
+    """The elements of the tensor ``x``, if they are on the host and ops run at once: what has no gradient, and may have a
+    shape that depends on values, is computed from them without ops. None for anything else."""
+    data = x._data if type(x) is Tensor else None
+    return data if type(data) is np.ndarray and _other_interpreter() is None else None
+
+
+def as_result(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor without history of an ``array`` that jitgrad made."""
+    return Tensor.of_result(array, aval_of_array(array))
+
+
+_other_interpreter = current_interpreter.other
 
 
 def is_integral(x: Any) -> bool:

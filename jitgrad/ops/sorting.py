@@ -14,14 +14,15 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.stable_order import stable_argsort
+from jitgrad.eager.op_sequences import op_sequence
+from jitgrad.eager.stable_order import OrderOfDistinct, distinct_values, stable_argsort
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.comparison import greater, greater_equal, logical_not
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.indexing import as_constant, take, take_along_axis
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import cut, expand_dims, flatten
-from jitgrad.ops.operand import Operand, ValuesAndIndices, apply
+from jitgrad.ops.operand import Operand, ValuesAndIndices, apply, as_result, host_array
 from jitgrad.ops.positions import distinct
 from jitgrad.ops.reduce import sum
 
@@ -74,6 +75,12 @@ def _searchsorted_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     return Aval(values.shape, np.dtype(np.int64))
 
 
+def _prepare_searchsorted(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any, Any], Any] | None:
+    """The method of arrays, which has an array as its result unless there is one value."""
+    side = attrs["side"]
+    return (lambda ordered, values: ordered.searchsorted(values, side)) if avals[1].ndim else None
+
+
 ARGSORT = define(
     "argsort(x, *, axis, descending, stable)",
     kind=Kind.OPAQUE,
@@ -100,6 +107,7 @@ SEARCHSORTED = define(
     kind=Kind.OPAQUE,
     library_kernel=True,
     eager=lambda ordered, values, *, side: np.searchsorted(ordered, values, side=side),
+    prepare=_prepare_searchsorted,
     abstract=_searchsorted_aval,
 )
 
@@ -116,6 +124,7 @@ def argsort(x: Operand, axis: int | None = -1, *, descending: bool = False, stab
     return apply(ARGSORT, x, axis=k, descending=bool(descending), stable=bool(stable))
 
 
+@op_sequence
 def _sorted_with_order(x: Operand, axis: int = -1, **how: bool) -> ValuesAndIndices:
     if not aval_of(ARGSORT, x).ndim:
         raise ShapeError("sort of a 0-d array: there is no axis to sort along")
@@ -124,6 +133,7 @@ def _sorted_with_order(x: Operand, axis: int = -1, **how: bool) -> ValuesAndIndi
 
 
 @takes_dim(_sorted_with_order)
+@op_sequence
 def sort(x: Operand, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """``x`` sorted along ``axis`` (None: flattened); NaN counts as largest. Gradients follow the values.
 
@@ -136,6 +146,7 @@ def sort(x: Operand, axis: int | None = -1, *, descending: bool = False, stable:
     return take_along_axis(x, argsort(x, axis, descending=descending, stable=stable), axis)
 
 
+@op_sequence
 @takes_dim()
 def topk(x: Operand, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The ``k`` largest elements along ``axis``, largest first, and their positions; of equals the first ones.
@@ -154,6 +165,7 @@ def topk(x: Operand, k: int, axis: int = -1, largest: bool = True, sorted: bool 
     return ValuesAndIndices(take_along_axis(x, indices, a), indices)
 
 
+@op_sequence
 def searchsorted(
     ordered: Operand,
     values: Operand,
@@ -219,8 +231,22 @@ def unique(
         the distinct ones, and of their counts, as far as asked for.
     """
     k = None if axis is None else normalize_axis("unique", axis, aval_of(ARGSORT, x).ndim)
+    if axis is None and (data := host_array(x)) is not None and data.dtype.kind in "biuf":
+        return _unique_at_once(x, data, (return_index, return_inverse, return_counts))
     first, inverse, counts = distinct(x, "unique", k)
     values = take(x, first if isinstance(first, Tensor) else as_constant(first), axis)
     asked = ((return_index, asarray(first)), (return_inverse, inverse), (return_counts, counts))
     more = tuple([part for wanted, part in asked if wanted])
+    return (values, *more) if more else values
+
+
+def _unique_at_once(x: Any, data: Array, asked: tuple[bool, bool, bool]) -> Any:
+    """`unique` of the elements ``data``: the values, and what is ``asked`` for."""
+    if not any(asked) and not x._requires_grad:
+        return as_result(distinct_values(data))
+    found = OrderOfDistinct(data)
+    first = found.first()
+    values = take(x, as_result(first), None) if x._requires_grad else as_result(data.reshape(-1)[first])
+    parts = ((lambda: first), found.inverse, found.counts)
+    more = tuple([as_result(part()) for wanted, part in zip(asked, parts, strict=True) if wanted])
     return (values, *more) if more else values

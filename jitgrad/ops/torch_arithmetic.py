@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitgrad.core.aval import normalize_axis
+from jitgrad.core.aval import Array, Shape, normalize_axis
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
+from jitgrad.eager.op_sequences import op_sequence
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, sign, subtract
 from jitgrad.ops.comparison import less, logical_and, logical_xor, not_equal
 from jitgrad.ops.creation import asarray, full, ones
@@ -19,7 +20,7 @@ from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.linalg import matmul, outer
 from jitgrad.ops.movement import AxisArgument, cut, flatten
 from jitgrad.ops.norms import norm
-from jitgrad.ops.operand import Operand
+from jitgrad.ops.operand import Operand, as_result, host_array
 from jitgrad.ops.placement import beside
 from jitgrad.ops.positions import true_positions
 from jitgrad.ops.reduce import any as any_
@@ -32,6 +33,7 @@ from jitgrad.ops.sorting import searchsorted
 from jitgrad.ops.transcendental import logaddexp
 
 
+@composed
 def div(x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """``x / y``; with ``rounding_mode`` "floor" or "trunc" rounded so, and integers stay integers."""
     if rounding_mode is None:
@@ -63,16 +65,19 @@ def sgn(x: Operand) -> Tensor:
     return sign(x)
 
 
+@composed
 def dist(x: Operand, y: Operand, p: float = 2.0) -> Tensor:
     """The p-norm of all elements of ``x - y``."""
     return norm(subtract(x, y).flatten(), None if p == 2 else p)
 
 
+@composed
 def addr(x: Operand, vec1: Operand, vec2: Operand, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * x + alpha * outer(vec1, vec2)``; ``x`` does not count at all if ``beta`` is 0."""
     return _plus(x, outer(vec1, vec2), beta, alpha)
 
 
+@composed
 def addbmm(x: Operand, batch1: Operand, batch2: Operand, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * x + alpha * sum(batch1 @ batch2)`` over the first axis; ``x`` does not count if ``beta`` is 0."""
     return _plus(x, sum_(matmul(batch1, batch2), 0), beta, alpha)
@@ -92,12 +97,14 @@ class Extremes(NamedTuple):
     max: Tensor
 
 
+@op_sequence
 @takes_dim()
 def aminmax(x: Operand, *, axis: AxisArgument = None, keepdims: bool = False) -> Extremes:
     """The smallest and the largest element over ``axis`` (None: all)."""
     return Extremes(min_(x, axis, keepdims), max_(x, axis, keepdims))
 
 
+@op_sequence
 def bucketize(x: Operand, boundaries: Operand, *, right: bool = False, out_int32: bool = False) -> Tensor:
     """The number of boundaries, a sorted vector, that are less than each element; with ``right`` also those equal to it."""
     return searchsorted(asarray(boundaries), asarray(x), right=right, out_int32=out_int32)
@@ -137,6 +144,9 @@ def unique_consecutive(
     given = asarray(x)
     line = flatten(given) if dim is None else given
     k = 0 if dim is None else normalize_axis("unique_consecutive", dim, given.ndim)
+    if (data := host_array(line)) is not None:
+        shape = given.shape if dim is None else (line.shape[k],)
+        return _runs_at_once(line, data, k, shape, (return_inverse, return_counts))
     length, first = line.shape[k], min(line.shape[k], 1)
     differs = not_equal(cut(line, k, first, length), cut(line, k, 0, length - first))
     with beside(given):
@@ -148,3 +158,18 @@ def unique_consecutive(
     wanted = [True, return_inverse, return_counts]
     chosen = tuple(part for part, asked in zip(runs, wanted, strict=True) if asked)
     return chosen if len(chosen) > 1 else chosen[0]
+
+
+def _runs_at_once(line: Tensor, data: Array, axis: int, shape: Shape, asked: tuple[bool, bool]) -> Any:
+    """`unique_consecutive` along ``axis`` of ``data``, the elements of ``line``; ``shape`` is that of the places."""
+    slices = np.moveaxis(data, axis, 0)
+    begins = np.ones(len(slices), np.bool_)
+    differs = slices[1:] != slices[:-1]
+    begins[1:] = differs if differs.ndim == 1 else differs.any(tuple(range(1, differs.ndim)))
+    (starts,) = begins.nonzero()
+    chosen = [take(line, as_result(starts), axis) if line._requires_grad else as_result(data.take(starts, axis))]
+    if asked[0]:
+        chosen.append(as_result((np.cumsum(begins) - 1).reshape(shape)))
+    if asked[1]:
+        chosen.append(as_result(np.diff(starts, append=len(slices))))
+    return tuple(chosen) if len(chosen) > 1 else chosen[0]
