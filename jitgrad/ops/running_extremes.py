@@ -33,6 +33,7 @@ def _running_position(x: Array, *, axis: int, largest: bool) -> Array:
 RUNNING_POSITION = define(
     "running_position(x, *, axis, largest)",
     kind=Kind.OPAQUE,
+    library_kernel=True,
     per_line=True,
     eager=_running_position,
     abstract=lambda avals, _attrs: Aval(avals[0].shape, np.dtype(np.int64)),

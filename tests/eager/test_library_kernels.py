@@ -32,6 +32,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "gather": lambda x: jg.gather(x, 1, jg.asarray(np.tile(AT[:, None], (1, 307)))),
     "index_get": lambda x: apply_op(REGISTRY["index_get"], x, jg.asarray(MANY), jg.asarray(MANY), axes=(0, 1)),
     "index_add": lambda x: jg.index_add(x, 0, jg.asarray(AT), x),
+    "running_position": lambda x: jg.cummax(x, 1)[1] + jg.cummin(x, 0)[1] + jg.cummax(x.reshape(-1), 0)[1][-1],
     "scatter_add": lambda x: jg.scatter_add(x, 0, jg.asarray(np.tile(AT[:, None], (1, 307))), x),
 }
 LAYOUTS: list[Callable[[Any], Any]] = [lambda x: x, np.asfortranarray, lambda x: x[:, ::-1]]

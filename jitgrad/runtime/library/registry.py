@@ -9,7 +9,7 @@ from typing import Any
 
 from jitgrad.core.aval import Aval
 from jitgrad.core.op import OpDef
-from jitgrad.runtime.library import argreduce, batches, cumsum, gather, scatter, searchsorted, topk
+from jitgrad.runtime.library import argreduce, batches, cumsum, gather, running_position, scatter, searchsorted, topk
 
 # Takes the Avals of the operands and the attributes, and returns the function for such operands, or None. That function
 # takes the same arrays and attributes as the op's eager function and must return the same bits. For an op
@@ -32,6 +32,7 @@ _KERNELS = {
     "argmin": _Kernel(argreduce.find_argmin, min_size=1 << 14),
     "argtopk": _Kernel(topk.find_argtopk, min_size=1 << 11),
     "cumulative_sum": _Kernel(cumsum.find_cumulative_sum, min_size=(1 << 12) + 1),
+    "running_position": _Kernel(running_position.find_running_position, min_size=1 << 11),
     "searchsorted": _Kernel(searchsorted.find_searchsorted, min_size=1 << 11, sized_by=1),
     # these depend on more than a size: `jitgrad.runtime.library.indexed_access.pays`
     "gather": _Kernel(gather.find_gather),
