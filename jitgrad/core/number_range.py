@@ -13,6 +13,7 @@ from jitgrad.core.op import Kind, OpDef
 
 _INTS = (int, Count)
 _FITS_ALL = range(128)  # in every integer dtype
+_FITS_FLOATS = 1 << 15  # a number nearer to 0 overflows in no floating dtype
 
 
 _INSTEAD = {
@@ -37,6 +38,16 @@ def check_complex(op: OpDef, avals: Sequence[Aval]) -> None:
     for aval in avals:
         if aval.dtype.kind == "c":
             raise refusal_of_complex(op.name, aval)
+
+
+def held_for_certain(value: Any, dtype: Dtype) -> bool:
+    """Whether ``value`` is a Python number that needs no care in ``dtype``: it fits, or is rounded to a float."""
+    kind = type(value)
+    if kind is float:
+        return dtype.kind == "f" and -_FITS_FLOATS < value < _FITS_FLOATS
+    if kind is int and dtype.kind in "iuf":
+        return value in _FITS_ALL
+    return isinstance(value, int) and value in (0, 1)
 
 
 def check_numbers(op: OpDef, operands: Sequence[Any], avals: Sequence[Aval], attrs: Mapping[str, Any]) -> None:

@@ -14,11 +14,13 @@ from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import creation_device, current_interpreter
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, OperandError, ShapeError
+from jitgrad.core.number_range import held_for_certain
 from jitgrad.core.op import REGISTRY, Kind, define
 from jitgrad.core.storage import DETACHED
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.device.cuda import cuda_device
 from jitgrad.device.exchange import array_from_interface
+from jitgrad.eager.numpy_errors import quietly
 from jitgrad.eager.remembered import remembered
 from jitgrad.ops.arithmetic import add, astype, multiply
 from jitgrad.ops.comparison import equal, where
@@ -221,9 +223,8 @@ def _filled_on(shape: Any, value: int, dtype: Any, device: Any, requires_grad: b
 def _filled(shape: Any, fill_value: Operand, dtype: Any, requires_grad: bool) -> Tensor:
     lengths = _checked_shape("full", shape)
     wanted = _dtype_of_number(fill_value) if dtype is None else check_supported("full", dtype)
-    held_by_all = isinstance(fill_value, int) and fill_value in (0, 1)  # a number of every dtype
-    if held_by_all and current_interpreter.other() is None and creation_device.get() is None:
-        out = Tensor(_full(fill_value, shape=lengths, dtype=wanted))  # as the op does
+    if current_interpreter.other() is None and creation_device.get() is None and held_for_certain(fill_value, wanted):
+        out = Tensor(quietly(_full, fill_value, shape=lengths, dtype=wanted))  # as the op does
     elif aval_of(FULL, fill_value).shape:
         out = clone(broadcast_to(astype(fill_value, wanted), lengths))
     else:

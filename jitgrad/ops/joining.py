@@ -33,7 +33,7 @@ from jitgrad.ops.movement import (
 from jitgrad.ops.operand import Operand, apply, contents_of
 from jitgrad.ops.placement import beside_operands
 from jitgrad.ops.repeating import repeated_by_counts
-from jitgrad.ops.view_lists import lists_views
+from jitgrad.ops.view_lists import cut_at_once, lists_views
 
 
 def _concat_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -118,13 +118,27 @@ def _stacked(*xs: Operand, axis: int) -> Tensor:
     return concat([expand_dims(x, axis) for x in xs], axis)
 
 
-@lists_views
 def chunked(x: Operand, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """``x`` cut along ``axis`` into pieces of one size, of which the last may be shorter, or of these sizes; views.
 
     Raises:
         ArgumentError: the sizes do not add up to the axis.
     """
+    found = None
+    if type(x) is Tensor and max(x.shape, default=0) > _MANY:
+        bounds, k = _bounds(x, sizes, axis)
+        found = cut_at_once(x, k, bounds, False)
+    return _chunked(x, sizes, axis) if found is None else found
+
+
+@lists_views
+def _chunked(x: Operand, sizes: int | Sequence[int], axis: int) -> tuple[Tensor, ...]:
+    bounds, k = _bounds(x, sizes, axis)
+    return tuple(cut(x, k, start, stop) for start, stop in pairwise(bounds))
+
+
+def _bounds(x: Operand, sizes: int | Sequence[int], axis: int) -> tuple[list[int], int]:
+    """Where the pieces of `chunked` begin and end, and the axis."""
     shape = aval_of(CONCAT, x).shape
     k = normalize_axis("split", axis, len(shape))
     n = shape[k] if shape else 0
@@ -137,7 +151,7 @@ def chunked(x: Operand, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tens
         if size < 0 or (size == 0 and n):
             raise ArgumentError(f"split: pieces of size {size} do not cut axis {k} of length {n}")
         bounds = [*range(0, n, size), n] if n else [0, 0]
-    return tuple(cut(x, k, start, stop) for start, stop in pairwise(bounds))
+    return bounds, k
 
 
 @takes_dim(
@@ -168,9 +182,20 @@ def split(x: Operand, indices_or_sections: int | Sequence[int], axis: int = 0) -
 
 
 @takes_dim()
-@lists_views
 def unstack(x: Operand, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of ``x`` along ``axis``, without that axis; views."""
+    found = None
+    if type(x) is Tensor and max(x.shape, default=0) > _MANY:
+        k = normalize_axis("unstack", axis, x.ndim)
+        found = cut_at_once(x, k, range(x.shape[k] + 1), True)
+    return _unstacked(x, axis) if found is None else found
+
+
+_MANY = 1024  # slices, of which no more than that are remembered
+
+
+@lists_views
+def _unstacked(x: Operand, axis: int) -> tuple[Tensor, ...]:
     shape = aval_of(CONCAT, x).shape
     if not shape:
         raise ShapeError("unstack of a 0-d array: there is no axis")

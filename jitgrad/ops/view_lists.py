@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from itertools import pairwise
 from typing import Any, ParamSpec
 
 import numpy as np
 
+from jitgrad.core.aval import Aval, strong_aval
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.single_ops import listed_ops, single_op_key
 from jitgrad.ops.basic_index import IndexView, ViewCall, recorded_view, view_by
+from jitgrad.ops.movement import SLICE, SQUEEZE
+from jitgrad.ops.operand import host_array
 from jitgrad.ops.quick_calls import as_slices
 
 _P = ParamSpec("_P")
@@ -43,6 +47,33 @@ def lists_views(function: Callable[_P, tuple[Tensor, ...]]) -> Callable[_P, tupl
         return function(*args, **kwargs)
 
     return call
+
+
+def cut_at_once(x: Any, axis: int, bounds: Sequence[int], drops: bool) -> tuple[Tensor, ...] | None:
+    """The slices of ``x`` along ``axis`` between ``bounds``, without that axis if ``drops``, in eager execution; None where
+    the ops are to make them, one after the other: so few that they are remembered, or those with a gradient."""
+    data = host_array(x) if len(bounds) > _MOST else None
+    if data is None or not data.size or x.aval.weak or (x._requires_grad and grad_enabled.get()):
+        return None
+    whole = tuple([(0, 1, n) for n in data.shape])
+    before, after = whole[:axis], whole[axis + 1 :]
+    key, shape, dtype = (slice(None),) * axis, list(data.shape), data.dtype
+    removal: tuple[ViewCall, ...] = ((SQUEEZE, {"axis": (axis,)}),) if drops else ()
+    avals: dict[int, Aval] = {}
+    made, steps = [], []
+    for start, stop in pairwise(bounds):
+        length = stop - start
+        aval = avals.get(length)
+        if aval is None:
+            shape[axis : axis + 1] = [] if drops else [length]
+            aval = avals[length] = strong_aval(tuple(shape), dtype)
+            shape = list(data.shape)
+        part = Tensor.of_result(data[(*key, start if drops else slice(start, stop), ...)], aval)
+        part._memory = x._storage
+        made.append(part)
+        steps.append(((SLICE, {"index": (*before, (start, 1, length), *after)}), *removal))
+    x._storage.share_all(x, made, steps)
+    return tuple(made)
 
 
 def _made(x: Tensor, views: tuple[IndexView, ...]) -> tuple[Tensor, ...] | None:

@@ -114,3 +114,41 @@ def test_odd_tensors() -> None:
             jg.unstack(jg.ones(()))
         with pytest.raises(ArgumentError):
             jg.split(jg.ones(5), 2)
+
+
+@pytest.mark.parametrize("name", ["split", "unbind", "rest"])
+def test_more_slices_than_are_remembered_are_made_at_once(name: str, prepared: list[str]) -> None:
+    calls: dict[str, Callable[[Tensor], Sequence[Tensor]]] = {
+        "split": lambda x: x.split(1, dim=1),
+        "unbind": lambda x: x.unbind(1),
+        "rest": lambda x: x.split((2, *[1] * 1498), dim=1),
+    }
+    data = np.arange(3000.0).reshape(2, 1500)
+    x = jg.tensor(data)
+    parts = calls[name](x)
+    expected = [data[:, k] if name == "unbind" else data[:, k : k + 1] for k in range(1500)]
+    if name == "rest":
+        expected = [data[:, :2], *expected[2:]]
+
+    assert not prepared
+    assert len(parts) == len(expected)
+    for part, whole in zip(parts, expected, strict=True):
+        assert part.aval.shape == whole.shape
+        np.testing.assert_array_equal(part.numpy(), whole)
+    parts[7].zero_()
+    assert x.numpy()[:, 7 if name != "rest" else 8].tolist() == [0.0, 0.0]
+    w = jg.ones((2, 1500), requires_grad=True)
+    saved = (w * x).sum()
+    parts[3].add_(1.0)
+    with pytest.raises(InPlaceError):
+        saved.backward()
+    assert not parts[0].is_contiguous()
+
+
+def test_many_slices_with_a_gradient_have_a_history() -> None:
+    x = jg.ones((1100,), requires_grad=True)
+    parts = x.unbind(0)
+    (parts[3] * 2.0).backward()
+
+    assert x.grad is not None
+    assert x.grad.numpy().nonzero()[0].tolist() == [3]
