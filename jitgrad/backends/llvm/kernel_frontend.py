@@ -101,7 +101,8 @@ def source_to_llvm(
         module = _KernelModule(entry)
         of_rows = row_vectors if vector_bits >= _MEASURED_BITS else None
         parallel = _parallel(names[entry].definition, params)
-        hints = _Hints(module, unroll_factor(tree) if interleaves else None, of_rows, parallel)
+        many_registers = vector_bits >= _MEASURED_BITS or not target.for_x86()
+        hints = _Hints(module, unroll_factor(tree, many_registers) if interleaves else None, of_rows, parallel)
         try:
             _body(module, names[entry], [*map(parameter_type, params), I64, I64], vector_bits, hints)
         except BackendError as error:

@@ -11,14 +11,14 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.backends.llvm.kernel_frontend import source_to_llvm
-from jitgrad.backends.llvm.unroll import DEEP, USUAL, unroll_factor
+from jitgrad.backends.llvm.unroll import DEEP, FEW, USUAL, unroll_factor
 from jitgrad.jit.decorator import jit
 
 
-def loop(*statements: str) -> list[int]:
+def loop(*statements: str, many_registers: bool = True) -> list[int]:
     body = "".join(f"        {s}\n" for s in ("a1 = x0[i]", *statements, "y0[i] = a1"))
     source = f"def kernel(x0, y0, start, stop):\n    for i in range(start, stop):\n{body}"
-    return list(unroll_factor(ast.parse(source)).values())
+    return list(unroll_factor(ast.parse(source), many_registers).values())
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,24 @@ def loop(*statements: str) -> list[int]:
 )
 def test_deep_chains_take_more_vectors(statements: list[str], expected: int) -> None:
     assert loop(*statements) == [expected]
+
+
+WIDE = [f"t{k} = x0[i] * to_f32({k}.0)" for k in range(64)]
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        (WIDE, FEW),
+        (WIDE[:40], USUAL),
+        ([*WIDE, "a1 = exp(a1)", "a1 = exp(a1)"], FEW),
+        ([*WIDE, *["a1 = exp(a1)"] * 4], USUAL),  # whose operations wait for each other
+        (["a1 = a1 * to_f32(2.0)"] * 80, DEEP),
+    ],
+)
+def test_long_loops_without_functions_take_fewer_vectors_where_registers_are_few(statements: list[str], expected: int) -> None:
+    assert loop(*statements, many_registers=False) == [expected]
+    assert loop(*statements) == [DEEP if expected == DEEP else USUAL]
 
 
 def test_every_loop_says_how_wide_it_is() -> None:
