@@ -14,7 +14,7 @@ from numpy._core import _multiarray_umath as multiarray
 
 from jitgrad.backends.llvm import target
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code, compile_ir
-from jitgrad.backends.llvm.effort import TILES
+from jitgrad.backends.llvm.effort import BRANCHES, FEW_STEPS
 from jitgrad.core import config
 from jitgrad.eager.array_memory import make_handler_by
 from jitgrad.runtime.executor.fastcall import has_builtins
@@ -219,9 +219,10 @@ class _Handler(ctypes.Structure):
 @cache
 def _code() -> tuple[CodeObject, CodeObject, CodeObject]:
     """The functions of a handler, which LLVM compiles in the background, and what they call."""
-    functions = compile_ir(_FUNCTIONS.replace("KEPT_BYTES", str(KEPT_BYTES)), "functions", key="", effort=TILES, wait=False)
-    find = compile_control_code(_FIND, "find", "thread_pool", wait=False)
-    return functions, find, compile_control_code(_KEEP, "keep", "thread_pool", wait=False)
+    text = _FUNCTIONS.replace("KEPT_BYTES", str(KEPT_BYTES))
+    functions = compile_ir(text, "functions", key="", effort=FEW_STEPS, wait=False)
+    find = compile_control_code(_FIND, "find", "thread_pool", effort=BRANCHES, wait=False)
+    return functions, find, compile_control_code(_KEEP, "keep", "thread_pool", effort=BRANCHES, wait=False)
 
 
 def _handler() -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import textwrap
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -27,6 +27,7 @@ from jitgrad.backends.llvm import (
 )
 from jitgrad.backends.llvm.argument_unpacking import unpacking_entry
 from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
+from jitgrad.backends.llvm.parallel_llvm import for_x86
 from jitgrad.backends.llvm.syntax_nodes import nodes_in
 from jitgrad.backends.llvm.text_builder import TextBuilder
 from jitgrad.backends.llvm.types import I64, IN_MEMORY, NUMBERS, IRType, PointerType, TypedValue
@@ -64,11 +65,15 @@ def parameter_type(name: str) -> IRType:
 
 @cache
 def written(function: Callable[..., Any]) -> SourceFunction:
-    """A Python function that kernel source can call."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    (definition,) = tree.body
-    assert isinstance(definition, ast.FunctionDef)
-    return SourceFunction(definition, function.__globals__)
+    """A function at the top of a module that kernel source can call."""
+    return SourceFunction(_definitions(function.__module__)[function.__name__], function.__globals__)
+
+
+@cache
+def _definitions(module: str) -> dict[str, ast.FunctionDef]:
+    """The functions of a module: to look for the text of each takes ten times as long as parsing all of it."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def source_to_llvm(
@@ -101,7 +106,7 @@ def source_to_llvm(
         module = _KernelModule(entry)
         of_rows = row_vectors if vector_bits >= _MEASURED_BITS else None
         parallel = _parallel(names[entry].definition, params)
-        many_registers = vector_bits >= _MEASURED_BITS or not target.for_x86()
+        many_registers = vector_bits >= _MEASURED_BITS or not for_x86()
         hints = _Hints(module, unroll_factor(tree, many_registers) if interleaves else None, of_rows, parallel)
         try:
             _body(module, names[entry], [*map(parameter_type, params), I64, I64], vector_bits, hints)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_ir, exports
+from jitgrad.backends.llvm.effort import BRANCHES
 from jitgrad.eager.buffer_pool import DATA_FIELD, address_of
 
 _METH_FASTCALL = 0x80
@@ -126,7 +127,7 @@ def has_builtins() -> bool:
 @cache
 def call_code() -> CodeObject | None:
     """The code of every builtin, which LLVM may still be compiling; None without CPython's C API."""
-    return compile_ir(_CALL, "call", key="", wait=False) if has_builtins() else None
+    return compile_ir(_CALL, "call", key="", effort=BRANCHES, wait=False) if has_builtins() else None
 
 
 @cache

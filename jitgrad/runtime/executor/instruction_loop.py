@@ -59,6 +59,7 @@ from functools import cache
 from typing import Any
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code
+from jitgrad.backends.llvm.effort import BRANCHES
 from jitgrad.compiler.lowering.layout import ArgSlot
 from jitgrad.runtime.executor.loop_text import SOURCE
 
@@ -132,4 +133,4 @@ def loop() -> CodeObject:
     number of instructions: run these for an instruction of this thread, which shares its kernels. LLVM compiles it in the
     background; reading the address waits for it.
     """
-    return compile_control_code(loop_source(), "loop", "thread_pool", wait=False)
+    return compile_control_code(loop_source(), "loop", "thread_pool", effort=BRANCHES, wait=False)
