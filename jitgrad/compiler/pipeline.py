@@ -25,6 +25,7 @@ from jitgrad.compiler.passes.join_places import join_places
 from jitgrad.compiler.passes.materialize_transposes import materialize_transposes
 from jitgrad.compiler.passes.merge_pads import merge_pads
 from jitgrad.compiler.passes.read_at_offsets import read_at_offsets
+from jitgrad.compiler.passes.read_parts import read_parts
 from jitgrad.compiler.passes.read_tables import read_tables
 from jitgrad.compiler.passes.recompute_outer import recompute_outer
 from jitgrad.compiler.passes.rolls import lower_rolls, recognize_rolls
@@ -84,6 +85,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(unroll_axes, "before reductions become reductions of rows, which those over short axes need not be"),
     Pass(canonicalize_reductions, "after all passes that change the axes of reductions"),
     Pass(unroll_reductions, "after reductions in two steps, the second of which may have few rows"),
+    Pass(read_parts, "after unroll_axes, which reads joined arrays in pieces; before slices move"),
     Pass(eliminate_common, "the passes above emit equal slices and transposes; those below count readers"),
     Pass(recompute_outer, "after the passes over reductions and the last one that computes equal values once"),
     Pass(recognize_rolls, "before slices move, of which it joins two; after equal slices are one"),

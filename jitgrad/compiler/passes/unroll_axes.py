@@ -13,6 +13,7 @@ from jitgrad.core.aval import Aval, Shape
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.ops.convolution import UNFOLD
+from jitgrad.ops.joining import CONCAT
 from jitgrad.ops.movement import BROADCAST_TO, RESHAPE
 
 _PAIR = 2  # axes that a sum over points keeps
@@ -93,7 +94,7 @@ class _Axes:
 
     def chosen(self) -> set[Axis]:
         """The axes to cut."""
-        cut, streamed = set[Axis](), self.streamed()
+        cut, streamed, joined = set[Axis](), self.streamed(), self.joined()
         rows = _ShortRows()  # that values depend on
         for node in self.nodes:
             before = rows.behind(node.ins)
@@ -102,6 +103,7 @@ class _Axes:
                 cut |= self.wanted(node, rows.any_cut(before, cut))
                 for reduced in rows.split(before, gone):
                     cut |= reduced
+                cut |= {axis for axis in joined.intersection(self.axes(node)) if self.is_few(node, axis)}
                 if self.has_short_columns(node):
                     cut |= {self.find((node, k)) for k in _kept(node)} - streamed
                 if self.is_short_row(node):
@@ -226,6 +228,32 @@ class _Axes:
         elif lanes and not windows and (many or not of_pieces):
             return set()  # rows are the lanes of vectors
         return {self.find((node, k)) for k in gone} if self.are_few(shape, gone) else set()
+
+    def joined(self) -> set[Axis]:
+        """The axes along which arrays are joined of parts of one element, as ``stack`` does, for nothing but loops.
+
+        The parts need not be in memory where reductions are in pieces along such an axis.
+        """
+        whole = [*self.graph.outputs, *(a for node in self.graph.nodes if not is_divisible(node) for a in node.ins)]
+        stored = {self.definitions.resolve(a).root for a in whole}
+        found = set[Axis]()
+        for node in self.nodes:
+            for read in self.definitions.reads(node) if not node.op.renames else ():
+                producer = self.graph.producer(read.root)
+                if producer is not None and producer.op is CONCAT and read.root not in stored:
+                    axis = producer.attr("axis")
+                    if read.dims[axis] != NONE and all(part.aval.shape[axis] == 1 for part in producer.ins):
+                        found.add(self.find((self.loop(node)[0], read.dims[axis])))
+        return found
+
+    def axes(self, node: TraceNode) -> list[Axis]:
+        """The axes of the loop of ``node``, in order."""
+        loop, shape = self.loop(node)
+        return [self.find((loop, k)) for k in range(len(shape))]
+
+    def is_few(self, node: TraceNode, axis: Axis) -> bool:
+        """Whether the loop of ``node`` may be cut along ``axis``."""
+        return self.are_few(self.loop(node)[1], (self.axes(node).index(axis),))
 
     def kept(self, row: TraceNode) -> set[Axis]:
         """The axes that the reduction ``row`` keeps, but for those of length 1."""
