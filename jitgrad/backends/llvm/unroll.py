@@ -26,7 +26,7 @@ MUCH_WORK = 128.0  # cycles; doubling a loop as long as that takes time to compi
 # whose operations wait for each other. On a 16-register AVX2 machine products of quaternions, inverses of 3 x 3 matrices, a
 # lattice Boltzmann step and particles take 0.84 to 0.99 of the time of four, and LLVM 0.25 to 0.7. Kernels of exponentials
 # and logarithms take 1.1 to 1.4, however many they are. With 32 registers this was not measured.
-FEW = 2
+TWO_VECTORS = 2
 MANY_STATEMENTS = 64
 STATEMENTS_BY_FUNCTION = 32
 
@@ -74,7 +74,7 @@ def _vectors(loop: ast.For, many_registers: bool) -> int:
             ready.update({target.id: wait for target in statement.targets if isinstance(target, ast.Name)})
     if WAIT_BY_WORK * work < longest:
         return DEEP if longest > LONG_WAIT and work <= MUCH_WORK else USUAL
-    return USUAL if many_registers or not _is_long_without_functions(loop) else FEW
+    return USUAL if many_registers or not _is_long_without_functions(loop) else TWO_VECTORS
 
 
 def _is_long_without_functions(loop: ast.For) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.backends.llvm.kernel_frontend import source_to_llvm
-from jitgrad.backends.llvm.unroll import DEEP, FEW, USUAL, unroll_factor
+from jitgrad.backends.llvm.unroll import DEEP, TWO_VECTORS, USUAL, unroll_factor
 from jitgrad.jit.decorator import jit
 
 
@@ -46,9 +46,9 @@ WIDE = [f"t{k} = x0[i] * to_f32({k}.0)" for k in range(64)]
 @pytest.mark.parametrize(
     ("statements", "expected"),
     [
-        (WIDE, FEW),
+        (WIDE, TWO_VECTORS),
         (WIDE[:40], USUAL),
-        ([*WIDE, "a1 = exp(a1)", "a1 = exp(a1)"], FEW),
+        ([*WIDE, "a1 = exp(a1)", "a1 = exp(a1)"], TWO_VECTORS),
         ([*WIDE, *["a1 = exp(a1)"] * 4], USUAL),  # whose operations wait for each other
         (["a1 = a1 * to_f32(2.0)"] * 80, DEEP),
     ],
