@@ -9,7 +9,11 @@ from typing import Any
 
 import optree
 
-from jitgrad.autograd import functional
+from jitgrad.autograd.functional import grad as grad_of
+from jitgrad.autograd.functional import hvp as hvp_of
+from jitgrad.autograd.functional import jvp as jvp_of
+from jitgrad.autograd.functional import positions_of
+from jitgrad.autograd.functional import vjp as vjp_of
 from jitgrad.batching import jacobians
 from jitgrad.core.errors import ArgumentError, require_function, shown
 from jitgrad.ops.creation import asarray, ones_like
@@ -21,7 +25,7 @@ Transform = Callable[..., Any]
 def _of_argument(what: str, fun: Callable[..., Any], argnum: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``fun`` as a function of argument ``argnum`` alone, and that argument."""
     require_function(what, fun)
-    (k,) = functional.positions_of(what, argnum, len(args))
+    (k,) = positions_of(what, argnum, len(args))
 
     def of_one(x: Any) -> Any:
         return fun(*args[:k], x, *args[k + 1 :], **kwargs)
@@ -34,7 +38,7 @@ def make_vjp(fun: Callable[..., Any], argnum: int = 0) -> Transform:
 
     @wraps(fun)
     def vjp_maker(*args: Any, **kwargs: Any) -> tuple[Callable[[Any], Any], Any]:
-        out, pull = functional.vjp(*_of_argument("make_vjp", fun, argnum, args, kwargs))
+        out, pull = vjp_of(*_of_argument("make_vjp", fun, argnum, args, kwargs))
         return lambda g: pull(g)[0], out
 
     return vjp_maker
@@ -46,7 +50,7 @@ def make_jvp(fun: Callable[..., Any], argnum: int = 0) -> Transform:
     @wraps(fun)
     def jvp_maker(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
         of_one, x = _of_argument("make_jvp", fun, argnum, args, kwargs)
-        return lambda v: functional.jvp(of_one, (x,), (v,))
+        return lambda v: jvp_of(of_one, (x,), (v,))
 
     return jvp_maker
 
@@ -56,7 +60,7 @@ def elementwise_grad(fun: Callable[..., Any], argnum: int = 0) -> Transform:
 
     @wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        out, pull = functional.vjp(*_of_argument("elementwise_grad", fun, argnum, args, kwargs))
+        out, pull = vjp_of(*_of_argument("elementwise_grad", fun, argnum, args, kwargs))
         return pull(optree.tree_map(ones_like, out))[0]
 
     return gradient
@@ -69,7 +73,7 @@ def deriv(fun: Callable[..., Any], argnum: int = 0) -> Transform:
     def derivative(*args: Any, **kwargs: Any) -> Any:
         of_one, x = _of_argument("deriv", fun, argnum, args, kwargs)
         ones = optree.tree_map(lambda leaf: 1.0 if is_number(leaf) else ones_like(asarray(leaf)), x)
-        return functional.jvp(of_one, (x,), (ones,))[1]
+        return jvp_of(of_one, (x,), (ones,))[1]
 
     return derivative
 
@@ -86,7 +90,7 @@ def hessian(fun: Callable[..., Any], argnum: int = 0) -> Transform:
 
 def make_hvp(fun: Callable[..., Any], argnum: int = 0) -> Transform:
     """A function of the arguments that gives ``(hvp, gradient)``: ``hvp(v)`` is the Hessian times ``v``."""
-    return make_vjp(functional.grad(fun, argnum), argnum)
+    return make_vjp(grad_of(fun, argnum), argnum)
 
 
 def hessian_tensor_product(fun: Callable[..., Any], argnum: int = 0) -> Transform:
@@ -96,7 +100,7 @@ def hessian_tensor_product(fun: Callable[..., Any], argnum: int = 0) -> Transfor
     def product(*args_and_vector: Any, **kwargs: Any) -> Any:
         *args, v = args_and_vector
         of_one, x = _of_argument("hessian_tensor_product", fun, argnum, tuple(args), kwargs)
-        return functional.hvp(of_one, (x,), (v,))[0]
+        return hvp_of(of_one, (x,), (v,))[0]
 
     return product
 
@@ -123,14 +127,14 @@ def make_ggnvp(f: Callable[..., Any], g: Callable[..., Any] = _half_square, f_ar
     def ggnvp_maker(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
         pull, out = make_vjp(f, f_argnum)(*args, **kwargs)
         push = make_jvp(f, f_argnum)(*args, **kwargs)
-        return lambda v: pull(functional.hvp(g, (out,), (push(v)[1],))[0])
+        return lambda v: pull(hvp_of(g, (out,), (push(v)[1],))[0])
 
     return ggnvp_maker
 
 
 def grad_and_aux(fun: Callable[..., Any], argnum: int = 0) -> Transform:
     """``(gradient, aux)`` of a function that returns ``(loss, aux)``."""
-    return functional.grad(fun, argnum, has_aux=True)
+    return grad_of(fun, argnum, has_aux=True)
 
 
 def grad_named(fun: Callable[..., Any], argname: str) -> Transform:
@@ -138,7 +142,7 @@ def grad_named(fun: Callable[..., Any], argname: str) -> Transform:
     names = list(inspect.signature(fun).parameters)
     if argname not in names:
         raise ArgumentError(f"grad_named: {getattr(fun, '__name__', fun)} has no argument {shown(argname)}; it has {names}")
-    return functional.grad(fun, names.index(argname))
+    return grad_of(fun, names.index(argname))
 
 
 hessian_vector_product: Callable[..., Transform] = hessian_tensor_product

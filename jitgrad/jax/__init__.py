@@ -1,7 +1,7 @@
 """jax's names: ``import jitgrad.jax as jax`` is all that changes in a program; imports everything below it.
 
-Transforms, `numpy`, `lax`, `scipy`, `tree` and `tree_util` are those of `jitgrad`; `nn`, `ops` and `random` are written
-here. From this import on ``x += y`` makes a new tensor, as in JAX, in the whole process.
+Transforms, `numpy`, `lax`, `tree` and `tree_util` are those of `jitgrad`, and so is most of `scipy`; `image`, `nn`, `ops`
+and `random` are written here. From this import on ``x += y`` makes a new tensor, as in JAX, in the whole process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from jitgrad import hessian as hessian
 from jitgrad import jvp as jvp
 from jitgrad import lax as lax
 from jitgrad import numpy as numpy
-from jitgrad import scipy as scipy
 from jitgrad import tree as tree
 from jitgrad import tree_util as tree_util
 from jitgrad import value_and_grad as value_and_grad
@@ -34,9 +33,11 @@ from jitgrad.core.missing_names import raising as _raising
 from jitgrad.core.module_alias import ModuleAlias as _ModuleAlias
 from jitgrad.func import jacfwd as jacfwd
 from jitgrad.func import jacrev as jacrev
+from jitgrad.jax import image as image
 from jitgrad.jax import nn as nn
 from jitgrad.jax import ops as ops
 from jitgrad.jax import random as random
+from jitgrad.jax import scipy as scipy
 from jitgrad.jax.environment import clear_caches as clear_caches
 from jitgrad.jax.environment import config as config
 from jitgrad.jax.environment import default_backend as default_backend
@@ -51,7 +52,7 @@ from jitgrad.jax.environment import local_devices as local_devices
 from jitgrad.jax.environment import named_call as named_call
 from jitgrad.jax.environment import named_scope as named_scope
 
-_ModuleAlias("jitgrad.jax", "jitgrad", ["nn", "ops", "random"]).install()
+_ModuleAlias("jitgrad.jax", "jitgrad", ["image", "nn", "ops", "random", "scipy"]).install()
 _set_immutable(True)
 remat, jacobian = checkpoint, jacrev
 
@@ -83,7 +84,7 @@ def block_until_ready(x: Any) -> Any:
 __all__ = [
     "Array", "ShapeDtypeStruct", "block_until_ready", "checkpoint", "clear_caches", "config", "custom_jvp",
     "custom_vjp", "default_backend", "device_count", "device_get", "device_put", "devices", "disable_jit",
-    "eval_shape", "flatten_util", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
+    "eval_shape", "flatten_util", "grad", "hessian", "image", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
     "linearize", "local_device_count", "local_devices", "named_call", "named_scope", "nn", "numpy", "ops", "random",
     "remat", "scipy", "tree", "tree_util", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

@@ -25,17 +25,19 @@ from jitgrad.lax.control_flow import (
 )  # fmt: skip
 from jitgrad.lax.elementwise import (
     Precision as Precision, RoundingMethod as RoundingMethod, abs as abs, acos as acos, acosh as acosh, add as add,
-    asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, bessel_i0e as bessel_i0e, bessel_i1e
-    as bessel_i1e, betainc as betainc, bitwise_and as bitwise_and, bitwise_not as bitwise_not, bitwise_or as
-    bitwise_or, bitwise_xor as bitwise_xor, cbrt as cbrt, ceil as ceil, clamp as clamp, complex as complex, conj as
-    conj, cos as cos, cosh as cosh, digamma as digamma, div as div, eq as eq, erf as erf, erf_inv as erf_inv, erfc
-    as erfc, exp as exp, exp2 as exp2, expm1 as expm1, floor as floor, ge as ge, gt as gt, igamma as igamma, igammac
-    as igammac, imag as imag, integer_pow as integer_pow, is_finite as is_finite, le as le, lgamma as lgamma, log as
-    log, log1p as log1p, logistic as logistic, lt as lt, max as max, min as min, mul as mul, ne as ne, neg as neg,
-    nextafter as nextafter, polygamma as polygamma, pow as pow, real as real, reciprocal as reciprocal, rem as rem,
+    asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, bessel_i0e as bessel_i0e,
+    bessel_i1e as bessel_i1e, betainc as betainc, bitcast_convert_type as bitcast_convert_type,
+    bitwise_and as bitwise_and, bitwise_not as bitwise_not, bitwise_or as bitwise_or, bitwise_xor as bitwise_xor,
+    cbrt as cbrt, ceil as ceil, clamp as clamp, clz as clz, complex as complex, conj as conj, cos as cos,
+    cosh as cosh, digamma as digamma, div as div, eq as eq, erf as erf, erf_inv as erf_inv, erfc as erfc,
+    exp as exp, exp2 as exp2, expm1 as expm1, floor as floor, ge as ge, gt as gt, igamma as igamma,
+    igammac as igammac, imag as imag, integer_pow as integer_pow, is_finite as is_finite, le as le,
+    lgamma as lgamma, log as log, log1p as log1p, logistic as logistic, lt as lt, max as max, min as min,
+    mul as mul, ne as ne, neg as neg, nextafter as nextafter, polygamma as polygamma,
+    population_count as population_count, pow as pow, real as real, reciprocal as reciprocal, rem as rem,
     round as round, rsqrt as rsqrt, select as select, select_n as select_n, shift_left as shift_left,
-    shift_right_arithmetic as shift_right_arithmetic, shift_right_logical as shift_right_logical, sign as sign, sin
-    as sin, sinh as sinh, sqrt as sqrt, square as square, sub as sub, tan as tan, tanh as tanh, zeta as zeta,
+    shift_right_arithmetic as shift_right_arithmetic, shift_right_logical as shift_right_logical, sign as sign,
+    sin as sin, sinh as sinh, sqrt as sqrt, square as square, sub as sub, tan as tan, tanh as tanh, zeta as zeta,
 )  # fmt: skip
 from jitgrad.lax.gathers import (
     GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as
@@ -57,15 +59,15 @@ __all__ = [
     "ConvDimensionNumbers", "GatherDimensionNumbers", "GatherScatterMode", "Precision", "RoundingMethod",
     "ScatterDimensionNumbers", "abs", "acos", "acosh", "add", "argmax", "argmin",
     "asin", "asinh", "associative_scan", "atan", "atan2", "atanh", "batch_matmul", "bessel_i0e", "bessel_i1e",
-    "betainc", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim",
-    "broadcast_shapes", "broadcasted_iota", "cbrt", "ceil", "clamp", "collapse", "complex", "concatenate", "cond",
+    "betainc", "bitcast_convert_type", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim",
+    "broadcast_shapes", "broadcasted_iota", "cbrt", "ceil", "clamp", "clz", "collapse", "complex", "concatenate", "cond",
     "conj", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_transpose", "conv_with_general_padding",
     "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "digamma",
     "div", "dot", "dot_general", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
     "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "eq", "erf", "erf_inv",
     "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full", "full_like", "gather", "ge", "gt", "igamma",
     "igammac", "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le", "lgamma", "log", "log1p",
-    "logistic", "lt", "map", "max", "min", "mul", "ne", "neg", "nextafter", "pad", "polygamma", "pow", "real",
+    "logistic", "lt", "map", "max", "min", "mul", "ne", "neg", "nextafter", "pad", "polygamma", "population_count", "pow", "real",
     "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum",
     "reduce_window", "rem", "reshape", "rev", "round", "rsqrt", "scan", "scatter", "scatter_add", "scatter_max",
     "scatter_min", "scatter_mul", "select", "select_n", "shift_left",

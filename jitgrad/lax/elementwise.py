@@ -8,11 +8,12 @@ from typing import Any
 import numpy as _np
 
 from jitgrad.core.dispatch import aval_of as _aval_of
-from jitgrad.core.errors import ArgumentError, DtypeError
+from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy import elementwise as _numpy
 from jitgrad.ops import arithmetic as _arithmetic
 from jitgrad.ops import bessel as _bessel
+from jitgrad.ops import bit_patterns as _bit_patterns
 from jitgrad.ops import comparison as _comparison
 from jitgrad.ops import complex_parts as _complex_parts
 from jitgrad.ops import gamma as _gamma
@@ -22,6 +23,7 @@ from jitgrad.ops import special as _special
 from jitgrad.ops import transcendental as _transcendental
 from jitgrad.ops import trigonometric as _trigonometric
 from jitgrad.ops.creation import asarray as _asarray
+from jitgrad.ops.movement import reshape as _reshape
 from jitgrad.scipy.special import incomplete_beta as _incomplete_beta
 
 abs, add, mul, neg, sub = _arithmetic.abs, _arithmetic.add, _arithmetic.mul, _arithmetic.neg, _arithmetic.sub
@@ -54,6 +56,7 @@ digamma, igamma, igammac, lgamma, polygamma, zeta = (
     _gamma.digamma, _gamma.gammainc, _gamma.gammaincc, _gamma.gammaln, _gamma.polygamma, _gamma.zeta,
 )  # fmt: skip
 bessel_i0e, bessel_i1e = _bessel.i0e, _bessel.i1e
+clz, population_count = _bit_patterns.clz, _bit_patterns.population_count
 betainc, cbrt = _incomplete_beta.betainc, _numpy.cbrt
 erf, erfc, erf_inv = _special.erf, _special.erfc, _normal_distribution.erfinv
 
@@ -131,3 +134,19 @@ def select_n(which: Any, *cases: Any) -> Tensor:
 def clamp(min: Any, x: Any, max: Any) -> Tensor:
     """``x`` cut to what is between ``min`` and ``max``."""
     return _arithmetic.clip(x, min, max)
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Tensor:
+    """``operand`` with its bits read as numbers of ``new_dtype``: shorter ones along one axis more, longer ones of the last axis.
+
+    Raises ShapeError if the last axis has not as many elements as make one longer number.
+    """
+    x, wanted = _asarray(operand), _np.dtype(new_dtype)
+    size, asked = x.dtype.itemsize, wanted.itemsize
+    if size > asked:
+        return _bit_patterns.bits_as(_reshape(x, (*x.shape, 1)), wanted)
+    if size == asked:
+        return _bit_patterns.bits_as(x, wanted)
+    if x.shape[-1:] != (asked // size,):
+        raise ShapeError(f"bitcast_convert_type of {x.aval} to {wanted}: expected a last axis of length {asked // size}")
+    return _reshape(_bit_patterns.bits_as(x, wanted), x.shape[:-1])

@@ -338,9 +338,10 @@ class Module(Hooked):
     def __repr__(self) -> str:
         parts = [f"({name}): " + repr(part).replace("\n", "\n  ") for name, part in self.named_children()]
         extra = self.extra_repr()
-        if not parts:
+        lines = [*extra.split("\n"), *parts] if extra else parts
+        if not parts and len(lines) < 2:
             return f"{type(self).__name__}({extra})"
-        return "\n  ".join([f"{type(self).__name__}({extra}", *parts]) + "\n)"
+        return "\n  ".join([f"{type(self).__name__}(", *lines]) + "\n)"
 
 
 def _found(target: str, named: Mapping[str, Any], module: Module, kind: str) -> Any:

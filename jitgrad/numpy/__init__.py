@@ -18,7 +18,7 @@ from numpy import (
     complexfloating as complexfloating,
     printoptions as printoptions, promote_types as promote_types, ravel_multi_index as ravel_multi_index,
     index_exp as index_exp, s_ as s_, set_printoptions as set_printoptions, seterr as seterr, tril_indices as tril_indices,
-    triu_indices as triu_indices, unravel_index as unravel_index,
+    triu_indices as triu_indices,
 )
 from jitgrad.core.errors import shown as _shown
 from jitgrad.core.tensor import Tensor as _Tensor
@@ -112,10 +112,12 @@ from jitgrad.numpy.scalar_types import (
     uint8 as uint8,
 )
 from jitgrad.numpy.selection import (
-    allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, choose as choose,
+    allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, bitwise_count as bitwise_count,
+    choose as choose,
     diag_indices_from as diag_indices_from, isclose as isclose, ix_ as ix_, modf as modf, piecewise as piecewise,
     select as select, tril_indices_from as tril_indices_from,
-    trim_zeros as trim_zeros, triu_indices_from as triu_indices_from, where as where,
+    trim_zeros as trim_zeros, triu_indices_from as triu_indices_from, unravel_index as unravel_index,
+    where as where,
 )
 from jitgrad.numpy.shapes import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_arrays as broadcast_arrays,

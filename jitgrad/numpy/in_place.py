@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
 from jitgrad.core.aval import normalize_axis
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, DtypeError, OperandError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import operand, tensor_of
@@ -19,6 +22,23 @@ from jitgrad.ops.indexing import take
 from jitgrad.ops.movement import reshape
 from jitgrad.ops.reduce import cumulative_sum
 from jitgrad.ops.rounding import floor_divide, remainder
+
+_InPlace = TypeVar("_InPlace", bound=Callable[..., None])
+
+
+def _of_arrays_too(function: _InPlace) -> _InPlace:
+    """``function``, which of a NumPy array outside of traces is NumPy's, unless other arguments are tensors."""
+    own = getattr(np, function.__name__)
+
+    @wraps(function)
+    def either(target: Any, *args: Any, **kwargs: Any) -> None:
+        others = (*args, *kwargs.values())
+        if type(target) is not np.ndarray or current_interpreter.get().tracing or any(isinstance(x, Tensor) for x in others):
+            function(target, *args, **kwargs)
+        else:
+            own(target, *args, **kwargs)
+
+    return either  # type: ignore[return-value]
 
 
 def _target(function: str, x: Any) -> Tensor:
@@ -44,6 +64,7 @@ def _write_where(target: Tensor, chosen: Tensor, values: Tensor) -> None:
     copyto(target, value, "unsafe", reshape(chosen, target.shape))
 
 
+@_of_arrays_too
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """``dst[...] = src``, where ``where`` holds; DtypeError if ``casting`` does not allow it."""
     target, value = _target("copyto", dst), operand(src)
@@ -53,6 +74,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     target[...] = value if where is True else choose(tensor_of(where), value, target)
 
 
+@_of_arrays_too
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """``a[k, k, ...] = val`` for each k; a longer vector is cut, a shorter one starts again."""
     target = _target("fill_diagonal", a)
@@ -68,6 +90,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     target[(positions,) * target.ndim] = value
 
 
+@_of_arrays_too
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """``values`` at the places of ``a`` where the mask of its shape holds; others than one or as many start again."""
     target, chosen = _target("putmask", a), tensor_of(mask)
@@ -77,6 +100,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     _write_where(target, chosen, _repeated("putmask", value, np.arange(target.size)) if value.size else value)
 
 
+@_of_arrays_too
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """The first value at the first place of ``arr`` where the mask holds, and so on, starting again after the last."""
     target, chosen = _target("place", arr), ravel(mask)
@@ -86,6 +110,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     _write_where(target, chosen, _repeated("place", vals, clip(nth, 0)))
 
 
+@_of_arrays_too
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """``v`` at the positions ``ind`` of the flattened ``a``; of equal positions the last counts."""
     target, flat = _target("put", a), ravel(ind)
@@ -103,6 +128,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     target[tuple(index)] = _repeated("put", v, np.arange(flat.size))
 
 
+@_of_arrays_too
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
     """``values`` at the positions ``indices`` along ``axis`` (None: of the flattened array), as take_along_axis reads."""
     target, positions = _target("put_along_axis", arr), tensor_of(indices)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
+import numpy as np
+
+from jitgrad.core.aval import Dtype
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
@@ -17,13 +22,39 @@ from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import expand_dims, moveaxis, reshape
 from jitgrad.ops.placement import beside_operands
 
+_Product = TypeVar("_Product", bound=Callable[..., Tensor])
 
+
+def takes_precision(product: _Product) -> _Product:
+    """``product`` with jax's ``precision``, which changes nothing, and ``preferred_element_type``.
+
+    In that dtype the operands meet where it is longer than theirs, and the result has it.
+    """
+
+    @wraps(product)
+    def with_precision(*operands: Any, precision: Any = None, preferred_element_type: Any = None, **options: Any) -> Tensor:
+        if preferred_element_type is None:
+            return product(*operands, **options)
+        wanted = np.dtype(preferred_element_type)
+        met = [_met(x, wanted) if isinstance(x, (Tensor, np.ndarray)) else x for x in operands]
+        return in_dtype(product(*met, **options), wanted)
+
+    return with_precision  # type: ignore[return-value]
+
+
+def _met(x: Any, wanted: Dtype) -> Tensor:
+    given = tensor_of(x)
+    return in_dtype(given, np.promote_types(given.dtype, wanted))
+
+
+@takes_precision
 def dot(a: Any, b: Any, out: None = None) -> Tensor:
     """The inner product of vectors, the product of matrices; otherwise over the last axis of ``a``."""
     refuse("dot", out=out)
     return linalg.dot(tensor_of(a), tensor_of(b))
 
 
+@takes_precision
 def matmul(x1: Any, x2: Any, /, out: None = None) -> Tensor:
     """The product of matrices; leading axes broadcast, and vectors are rows or columns."""
     refuse("matmul", out=out)
@@ -49,12 +80,14 @@ def vecmat(x1: Any, x2: Any, /, out: None = None) -> Tensor:
     return linalg.matmul(expand_dims(conjugated(tensor_of(x1)), -2), tensor_of(x2))[..., 0, :]
 
 
+@takes_precision
 @composed
 def vdot(a: Any, b: Any, /) -> Tensor:
     """The inner product of the flattened arrays, of complex ones with the conjugates of ``a``."""
     return linalg.matmul(conjugated(ravel(a)), ravel(b))
 
 
+@takes_precision
 @composed
 def inner(a: Any, b: Any, /) -> Tensor:
     """The sum of products over the last axes."""
@@ -70,12 +103,14 @@ def outer(a: Any, b: Any, out: None = None) -> Tensor:
     return linalg.outer(tensor_of(a), tensor_of(b))
 
 
+@takes_precision
 @beside_operands
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     """The sum of products over ``axes``."""
     return linalg.tensordot(tensor_of(a), tensor_of(b), axes)
 
 
+@takes_precision
 def einsum(*operands: Any, out: None = None, dtype: Any = None, optimize: Any = False, casting: Any = None) -> Tensor:
     """Einstein's summation convention; contractions are always ordered (``optimize`` changes nothing)."""
     refuse("einsum", out=out)

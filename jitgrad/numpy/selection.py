@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import broadcast_shapes, normalize_axes
-from jitgrad.core.errors import ArgumentError, ShapeError
+from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import floating, in_dtype, operand, tensor_of, tensors_of
 from jitgrad.numpy.order import nonzero
-from jitgrad.ops import arithmetic, comparison, reduce, rounding
+from jitgrad.ops import arithmetic, comparison, reduce, rounding, torch_selections
 from jitgrad.ops.arithmetic import add, multiply, subtract
+from jitgrad.ops.bit_patterns import population_count
 from jitgrad.ops.comparison import equal, isfinite, isnan, less_equal, logical_and, logical_or
 from jitgrad.ops.movement import reshape
 from jitgrad.ops.operand import is_number
@@ -168,3 +169,29 @@ def ix_(*args: Any) -> tuple[Any, ...]:
         positions = nonzero(x)[0] if x.dtype == np.bool_ else x
         out.append(reshape(positions, tuple(-1 if j == k else 1 for j in range(len(args)))))
     return tuple(out)
+
+
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
+    """The places along each axis of an array of ``shape``, of places in it in a row: NumPy's own of what is no tensor.
+
+    A trace does not look whether they are in bounds. Raises ValueError if they are not, ArgumentError for an unknown order.
+    """
+    if not isinstance(indices, Tensor):
+        return np.unravel_index(indices, shape, order)  # type: ignore[call-overload,no-any-return]
+    if order not in ("C", "F"):
+        raise ArgumentError(f"unravel_index: order must be 'C' or 'F', got {shown(order)}")
+    if isinstance(indices._data, np.ndarray):
+        np.unravel_index(indices._data, shape)
+    lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    places = torch_selections.unravel_index(indices, lengths[::-1] if order == "F" else lengths)
+    return places[::-1] if order == "F" else places
+
+
+def bitwise_count(x: Any) -> Tensor:
+    """How many bits of the absolute value of each integer are set, as uint8.
+
+    Raises DtypeError for others than integers.
+    """
+    given = tensor_of(x)
+    size = arithmetic.abs(given) if given.dtype.kind == "i" else given
+    return arithmetic.astype(population_count(size), np.dtype(np.uint8))

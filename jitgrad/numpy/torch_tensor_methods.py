@@ -12,6 +12,7 @@ from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.creation import full_like
 from jitgrad.ops.in_place_forms import in_place
 from jitgrad.ops.methods import install
+from jitgrad.ops.movement import broadcast_to
 
 _Method = Callable[..., Any]
 
@@ -59,8 +60,14 @@ def _polygamma(self: Tensor, n: int) -> Tensor:
     return gamma.polygamma(n, self)
 
 
+def _broadcast_to(self: Tensor, *shape: Any, **options: Any) -> Tensor:
+    """``jitgrad.broadcast_to`` of this tensor; the lengths may be one argument or several."""
+    return broadcast_to(self, *([shape] if len(shape) > 1 else shape), **options)
+
+
 install(
     {
+        "broadcast_to": _broadcast_to,
         **{name: _named(getattr(module, name), name) for module, names in _FUNCTIONS.items() for name in names.split()},
         **{f"{name}_": in_place(_compared(function)) for name, function in _COMPARISONS.items()},
         "bernoulli": _bernoulli,

@@ -8,7 +8,7 @@ from typing import Any
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import abs, add, divide, multiply, sign, subtract
+from jitgrad.ops.arithmetic import abs, add, divide, multiply, negative, sign, subtract
 from jitgrad.ops.comparison import greater, less, where
 from jitgrad.ops.entropy import xlogy
 from jitgrad.ops.incomplete_beta import no_slope_by_shape
@@ -58,6 +58,14 @@ HURWITZ_ZETA: OpDef = define_elementwise(
     vjp=(lambda g, _out, q, *, order: multiply(g, multiply(-(order + 1.0), apply(HURWITZ_ZETA, q, order=order + 1.0))),),
     domain=("positive",),
     sample_attrs={"order": 2.0},
+)
+
+ZETA: OpDef = define_elementwise(
+    "zeta(x, q)",
+    scalar="zeta(x, q)",
+    eager=_zeta_array,
+    vjp=(no_slope_by_shape, lambda g, _out, x, q: multiply(g, multiply(negative(x), apply(ZETA, add(x, 1.0), q)))),
+    domain=("above_one", "positive"),
 )
 
 
@@ -159,14 +167,11 @@ def _cotangent_term(n: int, c: Tensor) -> Tensor:
     return total if n % 2 else multiply(c, total)
 
 
-def zeta(x: float, q: Operand = 1.0) -> Tensor:
-    """Hurwitz's zeta function, ``sum((q + k)**-x for k = 0, 1, ...)``, for a number ``x`` and ``q > 0``.
+def zeta(x: Operand, q: Operand = 1.0) -> Tensor:
+    """Hurwitz's zeta function, ``sum((q + k)**-x for k = 0, 1, ...)``, for ``q > 0``; differentiable by ``q`` alone.
 
-    It is Riemann's for ``q = 1``; NaN for ``x < 1``. Raises ArgumentError if ``x`` is an array.
+    It is Riemann's for ``q = 1``; NaN for ``x < 1``.
     """
-    if not isinstance(x, (int, float)) or isinstance(x, bool):
-        raise ArgumentError(
-            f"zeta: the exponent must be a Python number, got {shown(x)}: it has no gradient. For several exponents "
-            "call it once for each"
-        )
-    return apply(HURWITZ_ZETA, q, order=float(x) - 1.0)
+    if isinstance(x, (int, float)) and not isinstance(x, bool):
+        return apply(HURWITZ_ZETA, q, order=float(x) - 1.0)
+    return apply(ZETA, x, q)

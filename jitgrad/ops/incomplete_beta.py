@@ -144,10 +144,10 @@ def _student_cdf(z: Array, df: Array) -> Array:
 
 
 def no_slope_by_shape(_g: Any, _out: Any, *_operands: Any) -> Any:
-    """The vjp of a shape parameter of an incomplete integral: an error."""
+    """The vjp of a shape parameter of an incomplete integral, or of the exponent of zeta: an error."""
     raise AutogradError(
-        "the incomplete gamma and beta functions have no gradient with respect to their shape parameters (a, b, df); "
-        "pass numbers or detached tensors, such as a.detach()"
+        "the incomplete gamma and beta functions have no gradient with respect to their shape parameters (a, b, df), and "
+        "zeta none with respect to its exponent; pass numbers or detached tensors, such as a.detach()"
     )
 
 

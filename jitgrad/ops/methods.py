@@ -43,6 +43,7 @@ from jitgrad.ops import (
     transcendental,
     triangles,
 )
+from jitgrad.ops.bit_patterns import view
 from jitgrad.ops.creation import clone, detached
 from jitgrad.ops.flat_view import FlatView, fill_flat
 from jitgrad.ops.indexed_updates import IndexedUpdates
@@ -302,7 +303,7 @@ def _cumsum(self: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
 # module -> the names of its functions that are methods as well, with the tensor as first argument
 METHOD_NAMES: Mapping[Any, str] = {
     reduce: "sum prod mean max min var std logsumexp all any argmax argmin cumulative_sum softmax log_softmax",
-    movement: "reshape permute_dims transpose matrix_transpose swapaxes moveaxis expand_dims broadcast_to flip "
+    movement: "reshape permute_dims transpose matrix_transpose swapaxes moveaxis expand_dims flip "
     "flatten",
     diagonals: "diagonal",
     joining: "split unstack roll tile pad",
@@ -335,7 +336,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "cumsum": _cumsum,
     "matrix_exp": matrix_exp,
     "ravel": movement.flatten,
-    "view": movement.reshape,
+    "view": view,
     "unsqueeze": movement.expand_dims,
     "movedim": movement.moveaxis,
     "swapdims": movement.swapaxes,

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from jitgrad.core.config import get_immutable
 from jitgrad.core.errors import MeaningWarning
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
@@ -64,6 +65,8 @@ POSITIONAL_AXES: PositionalAxes = PositionalAxes()
 
 def warn_of_biased(function: str, x: Any) -> None:
     """Warn that ``var`` or ``std`` without a keyword divides by n here, and by n - 1 in torch."""
+    if get_immutable():  # a program for JAX, which divides by n
+        return
     given = x.aval if isinstance(x, Tensor) else type(x).__name__
     warnings.warn(
         f"{Origin.capture().full()}: {function} of {given} without a keyword divides by n, as in NumPy; torch divides by n - 1. "

@@ -8,11 +8,12 @@ from typing import Any as _Any
 
 from jitgrad.core.module_alias import ModuleAlias as _ModuleAlias
 from jitgrad.scipy import linalg as linalg
+from jitgrad.scipy import ndimage as ndimage
 from jitgrad.scipy import signal as signal
 from jitgrad.scipy import special as special
 from jitgrad.scipy import stats as stats
 
-_ModuleAlias("jitgrad.scipy", "scipy", ["linalg", "signal", "special", "stats"]).install()
+_ModuleAlias("jitgrad.scipy", "scipy", ["fallback", "linalg", "ndimage", "signal", "special", "stats"]).install()
 
 
 def __getattr__(name: str) -> _Any:

@@ -20,8 +20,10 @@ from jitgrad.torch.derivatives import install_derivatives as _install_derivative
 from jitgrad.torch.keywords import install_keywords as _install_keywords
 from jitgrad.torch.keywords import takes_torch_names as _with_names
 from jitgrad.torch.meanings import bfloat16 as bfloat16
+from jitgrad.torch.meanings import can_cast as can_cast
 from jitgrad.torch.meanings import corrcoef as corrcoef
 from jitgrad.torch.meanings import cov as cov
+from jitgrad.torch.meanings import diag as diag
 from jitgrad.torch.meanings import equal as equal
 from jitgrad.torch.meanings import install_methods as _install_methods
 from jitgrad.torch.meanings import logspace as logspace
@@ -40,8 +42,10 @@ from jitgrad.torch.moved import MOVED as _MOVED
 from jitgrad.torch.promotion import install_promotion as _install_promotion
 from jitgrad.torch.promotion import promote_types as promote_types
 from jitgrad.torch.promotion import result_type as result_type
+from jitgrad.torch.quantization import fake_quantize_per_channel_affine as fake_quantize_per_channel_affine
+from jitgrad.torch.quantization import fake_quantize_per_tensor_affine as fake_quantize_per_tensor_affine
 
-_OWN = ["compiling", "derivatives", "keywords", "meanings", "moved", "promotion", "random", "tuples"]
+_OWN = ["compiling", "derivatives", "keywords", "meanings", "moved", "promotion", "quantization", "random", "tuples"]
 _ModuleAlias("jitgrad.torch", "jitgrad", _OWN, _MOVED).install()
 _install_methods()
 _install_promotion()

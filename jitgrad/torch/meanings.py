@@ -13,6 +13,7 @@ from jitgrad.core.config import get_default_dtype, set_methods_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
 from jitgrad.eager.stable_order import equal_arrays
+from jitgrad.numpy import creation as creation_of_arrays
 from jitgrad.numpy import shared_with_torch, statistics
 from jitgrad.ops import arithmetic, comparison, creation, grids, joining, movement, reduce, sorting, torch_names
 from jitgrad.ops.operand import Operand, ValuesAndIndices, host_array
@@ -147,6 +148,24 @@ def split(tensor: Operand, split_size_or_sections: int | Sequence[int], dim: int
     return joining.chunked(tensor, split_size_or_sections, dim)
 
 
+def method_split(self: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` of this tensor."""
+    return joining.chunked(self, split_size, dim)
+
+
+def diag(input: Operand, diagonal: int = 0) -> Tensor:
+    """A copy of the ``diagonal``-th diagonal of a matrix, or a matrix with the vector ``input`` on it."""
+    found = creation_of_arrays.diag(input, diagonal)
+    return creation.clone(found) if np.ndim(input) == 2 else found
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether torch lets a result in the dtype ``from_`` be written into ``to``: any but a higher kind into a lower one."""
+    kinds = "buifc"
+    one, other = np.dtype(from_).kind, np.dtype(to).kind
+    return kinds.index(one) <= kinds.index(other) or {one, other} == {"i", "u"}
+
+
 def equal(input: Operand, other: Operand) -> bool:
     """Whether both have one shape and the same elements. In @jit: raises TracedValueError, as any look at elements does."""
     x, y = host_array(input), host_array(other)
@@ -173,7 +192,8 @@ def tile(tensor: Tensor, *repeats: Any) -> Tensor:
 
 
 METHODS: Mapping[str, Callable[..., Any]] = {
-    "max": max, "min": min, "median": median, "sort": sort, "var": var, "std": std, "split": split, "equal": equal,
+    "max": max, "min": min, "median": median, "sort": sort, "var": var, "std": std, "split": method_split, "diag": diag,
+    "equal": equal,
     "nonzero": nonzero, "repeat": tile, "nanmedian": nanmedian, "cov": cov, "corrcoef": corrcoef,
 }  # fmt: skip
 

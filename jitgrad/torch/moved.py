@@ -12,7 +12,8 @@ _OPTIMIZERS = "adadelta adagrad adam adamax adamw asgd nadam radam rmsprop rprop
 _FAMILIES = "half_cauchy half_normal multinomial relaxed_bernoulli relaxed_categorical studentT"
 # name below jitgrad.torch -> name below jitgrad
 MOVED: Mapping[str, str] = {
-    "fft": "numpy.torch_fft", "linalg": "numpy.linalg", "special": "scipy.special", "nn.modules": "nn",
+    "autograd.functional": "torch.derivatives", "fft": "numpy.torch_fft", "linalg": "numpy.linalg",
+    "special": "scipy.special", "nn.modules": "nn",
     **{f"nn.modules.{name}": "nn" for name in _LAYERS.split()},
     "nn.modules.batchnorm": "nn.norm", "nn.modules.loss": "nn.losses", "nn.modules.utils": "torch.tuples",
     "nn.utils.clip_grad": "nn.utils",

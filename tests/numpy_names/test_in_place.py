@@ -95,7 +95,7 @@ def test_a_value_gets_its_gradient() -> None:
 @pytest.mark.parametrize(
     ("error", "call", "words"),
     [
-        (OperandError, lambda: np.fill_diagonal(numpy.eye(2), 0.0), "changes a tensor in place, got ndarray: make it one"),
+        (OperandError, lambda: np.fill_diagonal(numpy.eye(2), np.ones(2)), "changes a tensor in place, got ndarray: make it one"),
         (DtypeError, lambda: np.copyto(np.zeros(2, int), np.ones(2)), "float64 to int64 is no 'same_kind' cast"),
         (ShapeError, lambda: np.fill_diagonal(np.zeros(3), 0.0), "takes a matrix"),
         (ShapeError, lambda: np.fill_diagonal(np.zeros((2, 3, 3)), 0.0), "axes of one length"),
@@ -110,3 +110,16 @@ def test_a_value_gets_its_gradient() -> None:
 def test_errors(error: type[Exception], call: Callable[[], None], words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+def test_a_numpy_array_outside_of_a_trace_is_changed_as_by_numpy() -> None:
+    x, y = numpy.eye(3), numpy.zeros(3)
+
+    np.fill_diagonal(x, 7.0)
+    np.put_along_axis(x, numpy.array([[1], [0], [0]]), 2.0, axis=1)
+    np.copyto(y, [1.0, 2.0, 3.0])
+
+    numpy.testing.assert_array_equal(x, [[7.0, 2.0, 0.0], [2.0, 7.0, 0.0], [2.0, 0.0, 7.0]])
+    numpy.testing.assert_array_equal(y, [1.0, 2.0, 3.0])
+    with pytest.raises(OperandError, match="changes a tensor"):
+        jg.jit(lambda v: (np.fill_diagonal(x, 1.0), v)[1])(jg.ones(2))

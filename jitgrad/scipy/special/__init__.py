@@ -6,7 +6,7 @@ A name is public once it is imported here ``as`` itself.
 # ruff: noqa: I001
 # fmt: off
 from types import ModuleType as _ModuleType
-from typing import NoReturn as _NoReturn
+from typing import Any as _Any
 
 from jitgrad.core.errors import shown as _shown
 from jitgrad.ops.activations import logsigmoid as _logsigmoid
@@ -23,6 +23,7 @@ from jitgrad.ops.normal_distribution import (
 from jitgrad.ops.special import erf as erf, erfc as erfc
 from jitgrad.numpy.elementwise import sinc as sinc
 from jitgrad.ops.transcendental import exp2 as exp2, expm1 as expm1, log1p as log1p, sigmoid as _sigmoid
+from jitgrad.scipy.fallback import own_of_scipy as _own_of_scipy
 from jitgrad.scipy.special.beta import beta as beta, betaln as betaln, comb as comb
 from jitgrad.scipy.special.elliptic import (
     ellipe as ellipe, ellipk as ellipk, ellipkm1 as ellipkm1, huber as huber, pseudo_huber as pseudo_huber,
@@ -67,10 +68,11 @@ _INSTEAD = {
 }
 
 
-def __getattr__(name: str) -> _NoReturn:
+def __getattr__(name: str) -> _Any:
+    """SciPy's own, if it is installed: functions of arrays, without gradients and outside of @jit."""
     instead = _INSTEAD.get(name)
-    remedy = f"use {instead}" if instead else (
-        f"compose it of the functions here, or, if SciPy has it, make it an op: "
-        f"jg.custom_op(forward=scipy.special.{name}, vjp=...)"
-    )
-    raise AttributeError(f"jitgrad.scipy.special has no {_shown(name)}; {remedy}", name=name)
+    found = None if instead else _own_of_scipy("special", name)
+    if found is None:
+        remedy = f"use {instead}" if instead else "compose it of the functions here"
+        raise AttributeError(f"jitgrad.scipy.special has no {_shown(name)}; {remedy}", name=name)
+    return found

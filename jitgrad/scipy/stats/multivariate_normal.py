@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,29 @@ from jitgrad.ops.reduce import sum
 from jitgrad.ops.transcendental import exp, log
 
 
+@dataclass(frozen=True)
+class FrozenMultivariateNormal:
+    """The distribution with its parameters, as ``multivariate_normal(mean, cov)`` gives it."""
+
+    mean: Any
+    cov: Any
+
+    def logpdf(self, x: Operand) -> Tensor:
+        """The logarithm of the density at the vectors ``x``, as `MultivariateNormal.logpdf` takes them."""
+        return MultivariateNormal().logpdf(x, self.mean, self.cov)
+
+    def pdf(self, x: Operand) -> Tensor:
+        """The density at the vectors ``x``."""
+        return exp(self.logpdf(x))
+
+
 class MultivariateNormal:
     """SciPy's ``multivariate_normal``."""
+
+    def __call__(self, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> FrozenMultivariateNormal:
+        """The distribution with these parameters. Raises ArgumentError if ``allow_singular``, as `logpdf` does."""
+        _refuse_singular(allow_singular)
+        return FrozenMultivariateNormal(mean, cov)
 
     def logpdf(
         self, x: Operand, mean: Operand | None = None, cov: Operand = 1, allow_singular: bool = False
@@ -35,10 +57,7 @@ class MultivariateNormal:
             ShapeError: ``x``, ``mean`` and ``cov`` are not of one dimension.
             ArgumentError: ``allow_singular=True``: the density is computed from a Cholesky factor.
         """
-        if allow_singular:
-            raise ArgumentError(
-                "multivariate_normal: allow_singular=True is not supported; add a small multiple of the identity to cov"
-            )
+        _refuse_singular(allow_singular)
         size = _dimension(mean, cov)
         points = _points(x, mean, size)
         shape = aval_of(SUM, points).shape
@@ -52,6 +71,13 @@ class MultivariateNormal:
     def pdf(self, x: Operand, mean: Operand | None = None, cov: Operand = 1, allow_singular: bool = False) -> Tensor:
         """The density, as `logpdf` takes it."""
         return exp(self.logpdf(x, mean, cov, allow_singular))
+
+
+def _refuse_singular(allow_singular: bool) -> None:
+    if allow_singular:
+        raise ArgumentError(
+            "multivariate_normal: allow_singular=True is not supported; add a small multiple of the identity to cov"
+        )
 
 
 def _shape(x: Any) -> tuple[int, ...]:
