@@ -71,7 +71,8 @@ def map_coordinates(
     if mode != "constant":
         return between_elements(x, places, order, mode, cval)
     found = between_elements(x, places, order, "nearest", cval)
-    return where(_inside(places, x.shape), found, astype(tensor_of(cval), x.dtype))
+    beyond = tensor_of(cval) if x.dtype.kind in "fc" else _away_from_zero(tensor_of(cval))
+    return where(_inside(places, x.shape), found, astype(beyond, x.dtype))
 
 
 def between_elements(x: Tensor, places: list[Tensor], order: int, mode: str, cval: Any, halves_up: bool = True) -> Tensor:

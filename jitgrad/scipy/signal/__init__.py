@@ -1,4 +1,4 @@
-"""scipy.signal: windows and convolutions with gradients; imports core, ops, numpy, signal.
+"""scipy.signal: windows and convolutions with gradients; imports core, ops, numpy, signal, scipy.fallback.
 
 What there is not is SciPy's own. A name is public once it is imported here ``as`` itself.
 """

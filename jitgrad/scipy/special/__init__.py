@@ -1,4 +1,4 @@
-"""scipy.special: elementwise functions that fuse into kernels; imports core, ops, numpy.
+"""scipy.special: elementwise functions that fuse into kernels; imports core, ops, numpy, scipy.fallback.
 
 A name is public once it is imported here ``as`` itself.
 """
