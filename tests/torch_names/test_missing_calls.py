@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
 import pytest
 
 import jitgrad as jg
-import jitgrad.torch as ours
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
 
 torch: Any = pytest.importorskip("torch")
+ours: Any = None  # jitgrad.torch, which each test imports anew
+
+
+@pytest.fixture(autouse=True)
+def names(methods_of_numpy: None) -> None:
+    globals()["ours"] = importlib.import_module("jitgrad.torch")
+
+
 X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 
 
