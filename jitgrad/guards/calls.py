@@ -224,18 +224,25 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
         return UNKNOWN
     if isinstance(callee, GETTERS):
         return apply_getter(frame, callee, args)
+    _use(frame, callee, name, args)
+    return UNKNOWN
+
+
+def _use(frame: ShadowFrame, callee: Any, name: str, args: Args) -> None:
+    """Native code of which nothing else is known reads ``args``, and may change arrays."""
     if isinstance(callee, np.ufunc) or getattr(callee, "__module__", "") == "numpy":
         frame.used(*args)
-    elif callee is UNKNOWN or not _never_reads(args):
-        compare_containers(frame, args, name)
-        for arg in args:
-            if isinstance(arg, np.ndarray) and callee is UNKNOWN:
-                frame.contents.operand(arg)
-                if (read := frame.reads.owner_of(arg)) is not None:
-                    read.keep()
-            else:
-                frame.used(arg)
-    return UNKNOWN
+        return
+    if callee is not UNKNOWN and _never_reads(args):
+        return
+    compare_containers(frame, args, name)
+    for arg in args:
+        if isinstance(arg, np.ndarray) and callee is UNKNOWN:
+            frame.contents.operand(arg)
+            if (read := frame.reads.owner_of(arg)) is not None:
+                read.keep()
+        else:
+            frame.used(arg)
 
 
 def _each_item(frame: ShadowFrame, callee: Any, args: Args) -> Any:

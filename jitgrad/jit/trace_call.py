@@ -176,9 +176,10 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
     return leaves, tensors
 
 
-def _check_changes(trace: Trace, environment: Environment, call: Call) -> None:
-    """The function must not change Python state that it reads, nor which tensors of its caller require grad."""
+def _check_changes(trace: Trace, environment: Environment, call: Call, tensors: dict[int, Tensor]) -> None:
+    """The function must not change Python state that it reads, nor hooks of its arguments, nor which tensors require grad."""
     _check_flags(trace, environment, call)
+    _check_hooks(trace, call, tensors)
     if changes := environment.changes():
         listed = "\n  ".join(changes)
         message = (
@@ -217,8 +218,7 @@ def _finish(
     trace: Trace, environment: Environment, call: Call, tensors: dict[int, Tensor], result: Any, donated: Sequence[int]
 ) -> TraceResult:
     trace.restore_histories()
-    _check_changes(trace, environment, call)
-    _check_hooks(trace, call, tensors)
+    _check_changes(trace, environment, call, tensors)
     stores = environment.stores()
     parts = ResultParts(trace.name, environment.existed, [store.value for store in stores])
     copied = {*donated, *(k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor))}

@@ -57,13 +57,9 @@ from jitgrad.ops.placement import move, names_device
 from jitgrad.ops.positional_axes import POSITIONAL_AXES
 from jitgrad.ops.subscript import get_item
 from jitgrad.ops.tables import ELEMENTWISE
-from jitgrad.ops.views import is_element, is_view, keep_elements
+from jitgrad.ops.views import is_element, is_view, keep_elements, stands_for_number
 
 # --- operators ---------------------------------------------------------------------------------------------------
-
-
-def _stands_for_number(tensor: Tensor) -> bool:
-    return (interpreter := current_interpreter.get()).tracing and interpreter.stands_for_number(tensor)
 
 
 def _in_place(function: Binary) -> Callable[[Tensor, Any], Any]:
@@ -71,7 +67,7 @@ def _in_place(function: Binary) -> Callable[[Tensor, Any], Any]:
         if not is_operand(other):
             return NotImplemented
         # a float of the caller has no memory: other names of it keep their value
-        if (get_immutable() and _is_immutable(self)) or is_element(self) or _stands_for_number(self):
+        if (get_immutable() and _is_immutable(self)) or is_element(self) or stands_for_number(self):
             return function(self, other)
         keep_elements(self)
         return update(function, self, other)
@@ -200,11 +196,11 @@ def _detach_(self: Tensor) -> Tensor:
 
 
 def _copy(self: Tensor) -> Tensor:
-    return self if _stands_for_number(self) else clone(self)
+    return self if stands_for_number(self) else clone(self)
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    if _stands_for_number(self):
+    if stands_for_number(self):
         return self
     if self.grad_fn is not None:
         raise AutogradError(f"deepcopy of {self.aval}, a result with history: copy .detach() of it, or .clone() it")

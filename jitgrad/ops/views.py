@@ -55,6 +55,11 @@ WRITERS: Mapping[str, ViewWriter] = {
 KEPT: Lineage = Lineage(lambda: None, DETACHED, None)  # type: ignore[arg-type]
 
 
+def stands_for_number(tensor: Tensor) -> bool:
+    """Whether a trace records with ``tensor`` what a Python number is."""
+    return (now := current_interpreter.get()).tracing and now.stands_for_number(tensor)
+
+
 def is_element(tensor: Tensor) -> bool:
     """Whether ``tensor`` is ``x[i, j]``: a number in NumPy, which no change of ``x`` reaches. In torch it is a view."""
     if (orders := current_interpreter.get().orders) is not None and not tensor.shape:
