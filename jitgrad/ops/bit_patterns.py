@@ -29,8 +29,8 @@ BITS_AS = define_elementwise(
     eager=lambda x, *, dtype: np.asarray(x).view(dtype).copy(),
     dtypes=_as_asked,
     domain=("real",),
-    sample_attrs={"dtype": np.dtype(np.int64)},
     takes_complex=True,
+    register=False,  # it takes pairs of dtypes of one size alone
 )
 
 
