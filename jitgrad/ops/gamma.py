@@ -65,7 +65,6 @@ ZETA: OpDef = define_elementwise(
     scalar="zeta(x, q)",
     eager=_zeta_array,
     vjp=(no_slope_by_shape, lambda g, _out, x, q: multiply(g, multiply(negative(x), apply(ZETA, add(x, 1.0), q)))),
-    domain=("above_one", "positive"),
 )
 
 
