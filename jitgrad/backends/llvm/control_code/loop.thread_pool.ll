@@ -1,4 +1,4 @@
-; x86_64, pointers as i64*, source 1ed2f7227f98f8be785997bf05af2a8ac683425872e8cf9876fcc08403bdb2e5
+; x86_64, pointers as i64*, source ca54474c10bedfed56a74e064703e2fe7186b0bd6cb75058e9158e86ebcf2028
 ; ModuleID = "loop"
 target triple = "unknown-unknown-unknown"
 target datalayout = ""
@@ -1526,10 +1526,281 @@ end.1:
   br label %"end"
 }
 
+define internal i64 @"loop.address_of"(i64 %".1", i64 %".2") noinline optsize
+{
+entry:
+  %".4" = alloca i64
+  %$1 = icmp slt i64 %".2", 0
+  br i1 %$1, label %"yes", label %"no"
+end:
+  %$15 = load i64, i64* %".4"
+  ret i64 %$15
+yes:
+  %$2 = sub i64 0, %".2"
+  %$3 = mul i64 8, %$2
+  %$4 = add i64 %".1", %$3
+  %$5 = inttoptr i64 %$4 to i64*
+  %$6 = load i64, i64* %$5
+  store i64 %$6, i64* %".4"
+  br label %"end"
+no:
+  br label %"end.1"
+end.1:
+  %$7 = mul i64 8, 2
+  %$8 = add i64 %".1", %$7
+  %$9 = inttoptr i64 %$8 to i64*
+  %$10 = load i64, i64* %$9
+  %$11 = mul i64 8, %".2"
+  %$12 = add i64 %$10, %$11
+  %$13 = inttoptr i64 %$12 to i64*
+  %$14 = load i64, i64* %$13
+  store i64 %$14, i64* %".4"
+  br label %"end"
+}
+
+define internal void @"loop.copy"(i64 %".1", i64 %".2", i64 %".3") noinline optsize
+{
+entry:
+  %".5" = alloca i64
+  %$1 = add i64 %".2", %".3"
+  store i64 %".2", i64* %".5"
+  br label %"head"
+end:
+  ret void
+head:
+  %$2 = load i64, i64* %".5"
+  %$3 = icmp slt i64 %$2, %$1
+  br i1 %$3, label %"body", label %"end.1"
+body:
+  %$4 = mul i64 8, 4
+  %$5 = add i64 %".1", %$4
+  %$6 = inttoptr i64 %$5 to i64*
+  %$7 = load i64, i64* %$6
+  %$8 = mul i64 %$2, 24
+  %$9 = add i64 %$7, %$8
+  %$10 = mul i64 8, 7
+  %$11 = add i64 %".1", %$10
+  %$12 = inttoptr i64 %$11 to i64*
+  %$13 = load i64, i64* %$12
+  %$14 = mul i64 8, 0
+  %$15 = add i64 %$9, %$14
+  %$16 = inttoptr i64 %$15 to i64*
+  %$17 = load i64, i64* %$16
+  %$18 = call i64 @"loop.address_of"(i64 %".1", i64 %$17)
+  %$19 = mul i64 8, 1
+  %$20 = add i64 %$9, %$19
+  %$21 = inttoptr i64 %$20 to i64*
+  %$22 = load i64, i64* %$21
+  %$23 = call i64 @"loop.address_of"(i64 %".1", i64 %$22)
+  %$24 = mul i64 8, 2
+  %$25 = add i64 %$9, %$24
+  %$26 = inttoptr i64 %$25 to i64*
+  %$27 = load i64, i64* %$26
+  %$28 = inttoptr i64 %$13 to i32 (i64, i64, i64)*
+  %$29 = call i32 %$28(i64 %$18, i64 %$23, i64 %$27)
+  %$30 = sext i32 %$29 to i64
+  %$31 = add nsw i64 %$2, 1
+  store i64 %$31, i64* %".5"
+  br label %"head"
+end.1:
+  br label %"end"
+}
+
+define internal void @"loop.repeat"(i64 %".1", i64 %".2", i64 %".3", i64 %".4") alwaysinline optsize
+{
+entry:
+  %".9" = alloca i64
+  %"turn" = alloca i64
+  %"count" = alloca i64
+  %"k" = alloca i64
+  %".6" = alloca i64
+  %$1 = mul i64 8, 2
+  %$2 = add i64 %".4", %$1
+  %$3 = inttoptr i64 %$2 to i64*
+  %$4 = load i64, i64* %$3
+  %$5 = mul i64 8, 2
+  %$6 = add i64 %$4, %$5
+  %$7 = inttoptr i64 %$6 to i64*
+  %$8 = load i64, i64* %$7
+  %$9 = mul i64 8, 3
+  %$10 = add i64 %$4, %$9
+  %$11 = inttoptr i64 %$10 to i64*
+  %$12 = load i64, i64* %$11
+  %$13 = mul i64 8, 4
+  %$14 = add i64 %".4", %$13
+  %$15 = inttoptr i64 %$14 to i64*
+  %$16 = load i64, i64* %$15
+  store i64 0, i64* %".6"
+  br label %"head"
+end:
+  ret void
+head:
+  %$17 = load i64, i64* %".6"
+  %$18 = icmp slt i64 %$17, %$16
+  br i1 %$18, label %"body", label %"end.1"
+body:
+  store i64 %$17, i64* %"k"
+  %$19 = load i64, i64* %"k"
+  %$20 = add i64 9, %$19
+  %$21 = mul i64 8, %$20
+  %$22 = add i64 %$4, %$21
+  %$23 = inttoptr i64 %$22 to i64*
+  %$24 = load i64, i64* %$23
+  %$25 = load i64, i64* %"k"
+  %$26 = mul i64 8, %$25
+  %$27 = add i64 %$8, %$26
+  %$28 = inttoptr i64 %$27 to i64*
+  store i64 %$24, i64* %$28
+  %$29 = add nsw i64 %$17, 1
+  store i64 %$29, i64* %".6"
+  br label %"head"
+end.1:
+  %$30 = mul i64 8, 5
+  %$31 = add i64 %$4, %$30
+  %$32 = inttoptr i64 %$31 to i64*
+  %$33 = load i64, i64* %$32
+  call void @"loop.copy"(i64 %$4, i64 0, i64 %$33)
+  %$34 = mul i64 8, 1
+  %$35 = add i64 %$4, %$34
+  %$36 = inttoptr i64 %$35 to i64*
+  %$37 = load i64, i64* %$36
+  store i64 %$37, i64* %"count"
+  %$38 = icmp ne i64 %".3", 0
+  br i1 %$38, label %"yes", label %"no"
+yes:
+  %$39 = load i64, i64* %"count"
+  %$40 = sub i64 -1, %$39
+  store i64 %$40, i64* %"count"
+  br label %"end.2"
+no:
+  br label %"end.2"
+end.2:
+  store i64 0, i64* %"turn"
+  br label %"head.1"
+head.1:
+  %$41 = load i64, i64* %"turn"
+  %$42 = mul i64 8, 3
+  %$43 = add i64 %".4", %$42
+  %$44 = inttoptr i64 %$43 to i64*
+  %$45 = load i64, i64* %$44
+  %$46 = icmp slt i64 %$41, %$45
+  br i1 %$46, label %"rest", label %"end.3"
+body.1:
+  %$51 = load i64, i64* %"turn"
+  %$52 = add i64 %$51, 1
+  store i64 %$52, i64* %"turn"
+  %$53 = mul i64 8, 1
+  %$54 = add i64 %".4", %$53
+  %$55 = inttoptr i64 %$54 to i64*
+  %$56 = load i64, i64* %$55
+  %$57 = mul i64 8, 95
+  %$58 = add i64 %".1", %$57
+  %$59 = mul i64 8, 0
+  %$60 = add i64 %$4, %$59
+  %$61 = inttoptr i64 %$60 to i64*
+  %$62 = load i64, i64* %$61
+  %$63 = load i64, i64* %"count"
+  %$64 = inttoptr i64 %$58 to i64*
+  %$65 = inttoptr i64 %$56 to void (i64*, i64, i64)*
+  call void %$65(i64* %$64, i64 %$62, i64 %$63)
+  %$66 = mul i64 8, 8
+  %$67 = add i64 %$4, %$66
+  %$68 = inttoptr i64 %$67 to i64*
+  %$69 = load i64, i64* %$68
+  %$70 = mul i64 8, 0
+  %$71 = add i64 %$69, %$70
+  %$72 = inttoptr i64 %$71 to i64*
+  %$73 = load i64, i64* %$72
+  %$74 = icmp ne i64 %$73, 0
+  br i1 %$74, label %"yes.1", label %"no.1"
+end.3:
+  br label %"end"
+rest:
+  %$47 = mul i64 8, 124
+  %$48 = add i64 %".1", %$47
+  %$49 = inttoptr i64 %$48 to i64*
+  %".7" = load atomic i64, i64* %$49 seq_cst, align 8
+  %$50 = icmp ne i64 %".7", %".2"
+  br i1 %$50, label %"body.1", label %"end.3"
+yes.1:
+  %$75 = mul i64 8, 0
+  %$76 = add i64 %$69, %$75
+  %$77 = inttoptr i64 %$76 to i64*
+  store i64 0, i64* %$77
+  %$78 = mul i64 8, 5
+  %$79 = add i64 %".4", %$78
+  %$80 = inttoptr i64 %$79 to i64*
+  %$81 = load i64, i64* %$80
+  %$82 = mul i64 8, %$81
+  %$83 = add i64 %$4, %$82
+  %$84 = mul i64 8, 0
+  %$85 = add i64 %$83, %$84
+  %$86 = inttoptr i64 %$85 to i64*
+  %$87 = load i64, i64* %$86
+  %$88 = mul i64 8, 1
+  %$89 = add i64 %$83, %$88
+  %$90 = inttoptr i64 %$89 to i64*
+  %$91 = load i64, i64* %$90
+  %$92 = mul i64 8, 0
+  %$93 = add i64 %$87, %$92
+  %$94 = inttoptr i64 %$93 to i64*
+  store atomic i64 %$91, i64* %$94 seq_cst, align 8
+  %$95 = mul i64 8, 3
+  %$96 = add i64 %".4", %$95
+  %$97 = inttoptr i64 %$96 to i64*
+  %$98 = load i64, i64* %$97
+  store i64 %$98, i64* %"turn"
+  br label %"end.4"
+no.1:
+  br label %"end.4"
+end.4:
+  %$99 = mul i64 8, 5
+  %$100 = add i64 %$4, %$99
+  %$101 = inttoptr i64 %$100 to i64*
+  %$102 = load i64, i64* %$101
+  %$103 = mul i64 8, 6
+  %$104 = add i64 %$4, %$103
+  %$105 = inttoptr i64 %$104 to i64*
+  %$106 = load i64, i64* %$105
+  call void @"loop.copy"(i64 %$4, i64 %$102, i64 %$106)
+  %$107 = mul i64 8, 4
+  %$108 = add i64 %".4", %$107
+  %$109 = inttoptr i64 %$108 to i64*
+  %$110 = load i64, i64* %$109
+  store i64 0, i64* %".9"
+  br label %"head.2"
+head.2:
+  %$111 = load i64, i64* %".9"
+  %$112 = icmp slt i64 %$111, %$110
+  br i1 %$112, label %"body.2", label %"end.5"
+body.2:
+  store i64 %$111, i64* %"k"
+  %$113 = load i64, i64* %"k"
+  %$114 = mul i64 8, %$113
+  %$115 = add i64 %$8, %$114
+  %$116 = inttoptr i64 %$115 to i64*
+  %$117 = load i64, i64* %$116
+  %$118 = load i64, i64* %"k"
+  %$119 = mul i64 8, %$118
+  %$120 = add i64 %$12, %$119
+  %$121 = inttoptr i64 %$120 to i64*
+  %$122 = load i64, i64* %$121
+  %$123 = add i64 %$117, %$122
+  %$124 = load i64, i64* %"k"
+  %$125 = mul i64 8, %$124
+  %$126 = add i64 %$8, %$125
+  %$127 = inttoptr i64 %$126 to i64*
+  store i64 %$123, i64* %$127
+  %$128 = add nsw i64 %$111, 1
+  store i64 %$128, i64* %".9"
+  br label %"head.2"
+end.5:
+  br label %"head.1"
+}
+
 define internal void @"loop.run"(i64 %".1", i64 %".2", i64 %".3") alwaysinline optsize
 {
 entry:
-  %"k" = alloca i64
   %$1 = mul i64 8, 65
   %$2 = add i64 %".1", %$1
   %$3 = inttoptr i64 %$2 to i64*
@@ -1565,275 +1836,297 @@ yes.1:
 no.1:
   br label %"end.2"
 end.2:
+  call void @"loop.steps"(i64 %".1", i64 %".2", i64 %".3", i64 %$11, i64 %".2")
+  %$16 = icmp ne i64 %$11, 0
+  br i1 %$16, label %"yes.2", label %"no.2"
+yes.2:
+  %$17 = mul i64 8, 64
+  %$18 = add i64 %".1", %$17
+  %$19 = inttoptr i64 %$18 to i64*
+  store atomic i64 0, i64* %$19 seq_cst, align 8
+  br label %"end.3"
+no.2:
+  br label %"end.3"
+end.3:
+  br label %"end"
+}
+
+define internal void @"loop.steps"(i64 %".1", i64 %".2", i64 %".3", i64 %".4", i64 %".5") noinline optsize
+{
+entry:
+  %"k" = alloca i64
   store i64 0, i64* %"k"
   br label %"head"
+end:
+  ret void
 head:
-  %$16 = load i64, i64* %"k"
-  %$17 = icmp slt i64 %$16, %".3"
-  br i1 %$17, label %"rest.1", label %"end.3"
+  %$1 = load i64, i64* %"k"
+  %$2 = icmp slt i64 %$1, %".3"
+  br i1 %$2, label %"rest", label %"end.1"
 body:
-  %$22 = load i64, i64* %"k"
-  %$23 = mul i64 %$22, 64
-  %$24 = add i64 %".2", %$23
-  %$25 = load i64, i64* %"k"
-  %$26 = add i64 %$25, 1
-  store i64 %$26, i64* %"k"
-  %$27 = mul i64 8, 0
-  %$28 = add i64 %$24, %$27
-  %$29 = inttoptr i64 %$28 to i64*
-  %$30 = load i64, i64* %$29
-  %$31 = icmp eq i64 %$30, 0
-  br i1 %$31, label %"yes.2", label %"no.2"
+  %$7 = load i64, i64* %"k"
+  %$8 = mul i64 %$7, 64
+  %$9 = add i64 %".2", %$8
+  %$10 = load i64, i64* %"k"
+  %$11 = add i64 %$10, 1
+  store i64 %$11, i64* %"k"
+  %$12 = mul i64 8, 0
+  %$13 = add i64 %$9, %$12
+  %$14 = inttoptr i64 %$13 to i64*
+  %$15 = load i64, i64* %$14
+  %$16 = icmp eq i64 %$15, 0
+  br i1 %$16, label %"yes", label %"no"
+end.1:
+  br label %"end"
+rest:
+  %$3 = mul i64 8, 124
+  %$4 = add i64 %".1", %$3
+  %$5 = inttoptr i64 %$4 to i64*
+  %".7" = load atomic i64, i64* %$5 seq_cst, align 8
+  %$6 = icmp ne i64 %".7", %".5"
+  br i1 %$6, label %"body", label %"end.1"
+yes:
+  %$17 = mul i64 8, 1
+  %$18 = add i64 %$9, %$17
+  %$19 = inttoptr i64 %$18 to i64*
+  %$20 = load i64, i64* %$19
+  %$21 = mul i64 8, 2
+  %$22 = add i64 %$9, %$21
+  %$23 = inttoptr i64 %$22 to i64*
+  %$24 = load i64, i64* %$23
+  %$25 = mul i64 8, 3
+  %$26 = add i64 %$9, %$25
+  %$27 = inttoptr i64 %$26 to i64*
+  %$28 = load i64, i64* %$27
+  %$29 = mul i64 8, 4
+  %$30 = add i64 %$9, %$29
+  %$31 = inttoptr i64 %$30 to i64*
+  %$32 = load i64, i64* %$31
+  call void @"loop.launch"(i64 %".1", i64 %".5", i64 %".4", i64 0, i64 %$20, i64 %$24, i64 %$28, i64 %$32)
+  br label %"end.2"
+no:
+  %$33 = mul i64 8, 0
+  %$34 = add i64 %$9, %$33
+  %$35 = inttoptr i64 %$34 to i64*
+  %$36 = load i64, i64* %$35
+  %$37 = icmp eq i64 %$36, 8
+  br i1 %$37, label %"yes.1", label %"no.1"
+end.2:
+  br label %"head"
+yes.1:
+  call void @"loop.enter_blas"(i64 %".1")
+  %$38 = mul i64 8, 1
+  %$39 = add i64 %$9, %$38
+  %$40 = inttoptr i64 %$39 to i64*
+  %$41 = load i64, i64* %$40
+  %$42 = mul i64 8, 2
+  %$43 = add i64 %$9, %$42
+  %$44 = inttoptr i64 %$43 to i64*
+  %$45 = load i64, i64* %$44
+  %$46 = mul i64 8, 3
+  %$47 = add i64 %$9, %$46
+  %$48 = inttoptr i64 %$47 to i64*
+  %$49 = load i64, i64* %$48
+  %$50 = mul i64 8, 4
+  %$51 = add i64 %$9, %$50
+  %$52 = inttoptr i64 %$51 to i64*
+  %$53 = load i64, i64* %$52
+  call void @"loop.launch"(i64 %".1", i64 %".5", i64 %".4", i64 0, i64 %$41, i64 %$45, i64 %$49, i64 %$53)
+  call void @"loop.leave_blas"(i64 %".1")
+  br label %"end.3"
+no.1:
+  %$54 = mul i64 8, 0
+  %$55 = add i64 %$9, %$54
+  %$56 = inttoptr i64 %$55 to i64*
+  %$57 = load i64, i64* %$56
+  %$58 = icmp eq i64 %$57, 3
+  br i1 %$58, label %"yes.2", label %"no.2"
 end.3:
-  %$200 = icmp ne i64 %$11, 0
-  br i1 %$200, label %"yes.10", label %"no.10"
-rest.1:
-  %$18 = mul i64 8, 124
-  %$19 = add i64 %".1", %$18
-  %$20 = inttoptr i64 %$19 to i64*
-  %".9" = load atomic i64, i64* %$20 seq_cst, align 8
-  %$21 = icmp ne i64 %".9", %".2"
-  br i1 %$21, label %"body", label %"end.3"
+  br label %"end.2"
 yes.2:
-  %$32 = mul i64 8, 1
-  %$33 = add i64 %$24, %$32
-  %$34 = inttoptr i64 %$33 to i64*
-  %$35 = load i64, i64* %$34
-  %$36 = mul i64 8, 2
-  %$37 = add i64 %$24, %$36
-  %$38 = inttoptr i64 %$37 to i64*
-  %$39 = load i64, i64* %$38
-  %$40 = mul i64 8, 3
-  %$41 = add i64 %$24, %$40
-  %$42 = inttoptr i64 %$41 to i64*
-  %$43 = load i64, i64* %$42
-  %$44 = mul i64 8, 4
-  %$45 = add i64 %$24, %$44
-  %$46 = inttoptr i64 %$45 to i64*
-  %$47 = load i64, i64* %$46
-  call void @"loop.launch"(i64 %".1", i64 %".2", i64 %$11, i64 0, i64 %$35, i64 %$39, i64 %$43, i64 %$47)
+  %$59 = mul i64 8, 1
+  %$60 = add i64 %$9, %$59
+  %$61 = inttoptr i64 %$60 to i64*
+  %$62 = load i64, i64* %$61
+  %$63 = mul i64 8, 2
+  %$64 = add i64 %$9, %$63
+  %$65 = inttoptr i64 %$64 to i64*
+  %$66 = load i64, i64* %$65
+  %$67 = mul i64 8, 3
+  %$68 = add i64 %$9, %$67
+  %$69 = inttoptr i64 %$68 to i64*
+  %$70 = load i64, i64* %$69
+  %$71 = inttoptr i64 %$66 to i64*
+  %$72 = inttoptr i64 %$62 to void (i64*, i64, i64)*
+  call void %$72(i64* %$71, i64 0, i64 %$70)
   br label %"end.4"
 no.2:
-  %$48 = mul i64 8, 0
-  %$49 = add i64 %$24, %$48
-  %$50 = inttoptr i64 %$49 to i64*
-  %$51 = load i64, i64* %$50
-  %$52 = icmp eq i64 %$51, 8
-  br i1 %$52, label %"yes.3", label %"no.3"
+  %$73 = mul i64 8, 0
+  %$74 = add i64 %$9, %$73
+  %$75 = inttoptr i64 %$74 to i64*
+  %$76 = load i64, i64* %$75
+  %$77 = icmp eq i64 %$76, 4
+  br i1 %$77, label %"yes.3", label %"no.3"
 end.4:
-  br label %"head"
+  br label %"end.3"
 yes.3:
   call void @"loop.enter_blas"(i64 %".1")
-  %$53 = mul i64 8, 1
-  %$54 = add i64 %$24, %$53
-  %$55 = inttoptr i64 %$54 to i64*
-  %$56 = load i64, i64* %$55
-  %$57 = mul i64 8, 2
-  %$58 = add i64 %$24, %$57
-  %$59 = inttoptr i64 %$58 to i64*
-  %$60 = load i64, i64* %$59
-  %$61 = mul i64 8, 3
-  %$62 = add i64 %$24, %$61
-  %$63 = inttoptr i64 %$62 to i64*
-  %$64 = load i64, i64* %$63
-  %$65 = mul i64 8, 4
-  %$66 = add i64 %$24, %$65
-  %$67 = inttoptr i64 %$66 to i64*
-  %$68 = load i64, i64* %$67
-  call void @"loop.launch"(i64 %".1", i64 %".2", i64 %$11, i64 0, i64 %$56, i64 %$60, i64 %$64, i64 %$68)
+  %$78 = mul i64 8, 1
+  %$79 = add i64 %$9, %$78
+  %$80 = inttoptr i64 %$79 to i64*
+  %$81 = load i64, i64* %$80
+  %$82 = load i64, i64* %"k"
+  %$83 = mul i64 %$82, 64
+  %$84 = add i64 %".2", %$83
+  %$85 = mul i64 8, 3
+  %$86 = add i64 %$9, %$85
+  %$87 = inttoptr i64 %$86 to i64*
+  %$88 = load i64, i64* %$87
+  %$89 = mul i64 8, 4
+  %$90 = add i64 %$9, %$89
+  %$91 = inttoptr i64 %$90 to i64*
+  %$92 = load i64, i64* %$91
+  call void @"loop.launch"(i64 %".1", i64 %".5", i64 %".4", i64 4, i64 %$81, i64 %$84, i64 %$88, i64 %$92)
   call void @"loop.leave_blas"(i64 %".1")
+  %$93 = load i64, i64* %"k"
+  %$94 = mul i64 8, 1
+  %$95 = add i64 %$9, %$94
+  %$96 = inttoptr i64 %$95 to i64*
+  %$97 = load i64, i64* %$96
+  %$98 = add i64 %$93, %$97
+  store i64 %$98, i64* %"k"
   br label %"end.5"
 no.3:
-  %$69 = mul i64 8, 0
-  %$70 = add i64 %$24, %$69
-  %$71 = inttoptr i64 %$70 to i64*
-  %$72 = load i64, i64* %$71
-  %$73 = icmp eq i64 %$72, 3
-  br i1 %$73, label %"yes.4", label %"no.4"
+  %$99 = mul i64 8, 0
+  %$100 = add i64 %$9, %$99
+  %$101 = inttoptr i64 %$100 to i64*
+  %$102 = load i64, i64* %$101
+  %$103 = icmp eq i64 %$102, 6
+  br i1 %$103, label %"yes.4", label %"no.4"
 end.5:
   br label %"end.4"
 yes.4:
-  %$74 = mul i64 8, 1
-  %$75 = add i64 %$24, %$74
-  %$76 = inttoptr i64 %$75 to i64*
-  %$77 = load i64, i64* %$76
-  %$78 = mul i64 8, 2
-  %$79 = add i64 %$24, %$78
-  %$80 = inttoptr i64 %$79 to i64*
-  %$81 = load i64, i64* %$80
-  %$82 = mul i64 8, 3
-  %$83 = add i64 %$24, %$82
-  %$84 = inttoptr i64 %$83 to i64*
-  %$85 = load i64, i64* %$84
-  %$86 = inttoptr i64 %$81 to i64*
-  %$87 = inttoptr i64 %$77 to void (i64*, i64, i64)*
-  call void %$87(i64* %$86, i64 0, i64 %$85)
+  %$104 = mul i64 8, 1
+  %$105 = add i64 %$9, %$104
+  %$106 = inttoptr i64 %$105 to i64*
+  %$107 = load i64, i64* %$106
+  %$108 = mul i64 8, 3
+  %$109 = add i64 %$9, %$108
+  %$110 = inttoptr i64 %$109 to i64*
+  %$111 = load i64, i64* %$110
+  %$112 = mul i64 8, 4
+  %$113 = add i64 %$9, %$112
+  %$114 = inttoptr i64 %$113 to i64*
+  %$115 = load i64, i64* %$114
+  call void @"loop.launch"(i64 %".1", i64 %".5", i64 %".4", i64 6, i64 %$107, i64 %$9, i64 %$111, i64 %$115)
+  %$116 = load i64, i64* %"k"
+  %$117 = mul i64 8, 1
+  %$118 = add i64 %$9, %$117
+  %$119 = inttoptr i64 %$118 to i64*
+  %$120 = load i64, i64* %$119
+  %$121 = add i64 %$116, %$120
+  store i64 %$121, i64* %"k"
   br label %"end.6"
 no.4:
-  %$88 = mul i64 8, 0
-  %$89 = add i64 %$24, %$88
-  %$90 = inttoptr i64 %$89 to i64*
-  %$91 = load i64, i64* %$90
-  %$92 = icmp eq i64 %$91, 4
-  br i1 %$92, label %"yes.5", label %"no.5"
+  %$122 = mul i64 8, 0
+  %$123 = add i64 %$9, %$122
+  %$124 = inttoptr i64 %$123 to i64*
+  %$125 = load i64, i64* %$124
+  %$126 = icmp eq i64 %$125, 5
+  br i1 %$126, label %"yes.5", label %"no.5"
 end.6:
   br label %"end.5"
 yes.5:
-  call void @"loop.enter_blas"(i64 %".1")
-  %$93 = mul i64 8, 1
-  %$94 = add i64 %$24, %$93
-  %$95 = inttoptr i64 %$94 to i64*
-  %$96 = load i64, i64* %$95
-  %$97 = load i64, i64* %"k"
-  %$98 = mul i64 %$97, 64
-  %$99 = add i64 %".2", %$98
-  %$100 = mul i64 8, 3
-  %$101 = add i64 %$24, %$100
-  %$102 = inttoptr i64 %$101 to i64*
-  %$103 = load i64, i64* %$102
-  %$104 = mul i64 8, 4
-  %$105 = add i64 %$24, %$104
-  %$106 = inttoptr i64 %$105 to i64*
-  %$107 = load i64, i64* %$106
-  call void @"loop.launch"(i64 %".1", i64 %".2", i64 %$11, i64 4, i64 %$96, i64 %$99, i64 %$103, i64 %$107)
-  call void @"loop.leave_blas"(i64 %".1")
-  %$108 = load i64, i64* %"k"
-  %$109 = mul i64 8, 1
-  %$110 = add i64 %$24, %$109
-  %$111 = inttoptr i64 %$110 to i64*
-  %$112 = load i64, i64* %$111
-  %$113 = add i64 %$108, %$112
-  store i64 %$113, i64* %"k"
+  %$127 = mul i64 8, 2
+  %$128 = add i64 %$9, %$127
+  %$129 = inttoptr i64 %$128 to i64*
+  %$130 = load i64, i64* %$129
+  %$131 = mul i64 8, 0
+  %$132 = add i64 %$130, %$131
+  %$133 = inttoptr i64 %$132 to i64*
+  %$134 = load i64, i64* %$133
+  %$135 = mul i64 8, 1
+  %$136 = add i64 %$130, %$135
+  %$137 = inttoptr i64 %$136 to i64*
+  %$138 = load i64, i64* %$137
+  %$139 = mul i64 8, 2
+  %$140 = add i64 %$130, %$139
+  %$141 = inttoptr i64 %$140 to i64*
+  %$142 = load i64, i64* %$141
+  %$143 = mul i64 8, 3
+  %$144 = add i64 %$130, %$143
+  %$145 = inttoptr i64 %$144 to i64*
+  %$146 = load i64, i64* %$145
+  %$147 = mul i64 8, 4
+  %$148 = add i64 %$130, %$147
+  %$149 = inttoptr i64 %$148 to i64*
+  %$150 = load i64, i64* %$149
+  %$151 = mul i64 8, 3
+  %$152 = add i64 %$9, %$151
+  %$153 = inttoptr i64 %$152 to i64*
+  %$154 = load i64, i64* %$153
+  call void @"loop.relocate"(i64 %$134, i64 %$138, i64 %$142, i64 %$146, i64 %$150, i64 %$154)
   br label %"end.7"
 no.5:
-  %$114 = mul i64 8, 0
-  %$115 = add i64 %$24, %$114
-  %$116 = inttoptr i64 %$115 to i64*
-  %$117 = load i64, i64* %$116
-  %$118 = icmp eq i64 %$117, 6
-  br i1 %$118, label %"yes.6", label %"no.6"
+  %$155 = mul i64 8, 0
+  %$156 = add i64 %$9, %$155
+  %$157 = inttoptr i64 %$156 to i64*
+  %$158 = load i64, i64* %$157
+  %$159 = icmp eq i64 %$158, 7
+  br i1 %$159, label %"yes.6", label %"no.6"
 end.7:
   br label %"end.6"
 yes.6:
-  %$119 = mul i64 8, 1
-  %$120 = add i64 %$24, %$119
-  %$121 = inttoptr i64 %$120 to i64*
-  %$122 = load i64, i64* %$121
-  %$123 = mul i64 8, 3
-  %$124 = add i64 %$24, %$123
-  %$125 = inttoptr i64 %$124 to i64*
-  %$126 = load i64, i64* %$125
-  %$127 = mul i64 8, 4
-  %$128 = add i64 %$24, %$127
-  %$129 = inttoptr i64 %$128 to i64*
-  %$130 = load i64, i64* %$129
-  call void @"loop.launch"(i64 %".1", i64 %".2", i64 %$11, i64 6, i64 %$122, i64 %$24, i64 %$126, i64 %$130)
-  %$131 = load i64, i64* %"k"
-  %$132 = mul i64 8, 1
-  %$133 = add i64 %$24, %$132
-  %$134 = inttoptr i64 %$133 to i64*
-  %$135 = load i64, i64* %$134
-  %$136 = add i64 %$131, %$135
-  store i64 %$136, i64* %"k"
-  br label %"end.8"
+  %$160 = mul i64 8, 2
+  %$161 = add i64 %$9, %$160
+  %$162 = inttoptr i64 %$161 to i64*
+  %$163 = load i64, i64* %$162
+  %$164 = mul i64 8, 0
+  %$165 = add i64 %$163, %$164
+  %$166 = inttoptr i64 %$165 to i64*
+  %$167 = load i64, i64* %$166
+  %$168 = mul i64 8, 0
+  %$169 = add i64 %$167, %$168
+  %$170 = inttoptr i64 %$169 to i64*
+  %$171 = load i64, i64* %$170
+  %$172 = icmp ne i64 %$171, 0
+  br i1 %$172, label %"yes.7", label %"no.7"
 no.6:
-  %$137 = mul i64 8, 0
-  %$138 = add i64 %$24, %$137
-  %$139 = inttoptr i64 %$138 to i64*
-  %$140 = load i64, i64* %$139
-  %$141 = icmp eq i64 %$140, 5
-  br i1 %$141, label %"yes.7", label %"no.7"
+  %$173 = mul i64 8, 0
+  %$174 = add i64 %$9, %$173
+  %$175 = inttoptr i64 %$174 to i64*
+  %$176 = load i64, i64* %$175
+  %$177 = icmp eq i64 %$176, 9
+  br i1 %$177, label %"yes.8", label %"no.8"
 end.8:
   br label %"end.7"
 yes.7:
-  %$142 = mul i64 8, 2
-  %$143 = add i64 %$24, %$142
-  %$144 = inttoptr i64 %$143 to i64*
-  %$145 = load i64, i64* %$144
-  %$146 = mul i64 8, 0
-  %$147 = add i64 %$145, %$146
-  %$148 = inttoptr i64 %$147 to i64*
-  %$149 = load i64, i64* %$148
-  %$150 = mul i64 8, 1
-  %$151 = add i64 %$145, %$150
-  %$152 = inttoptr i64 %$151 to i64*
-  %$153 = load i64, i64* %$152
-  %$154 = mul i64 8, 2
-  %$155 = add i64 %$145, %$154
-  %$156 = inttoptr i64 %$155 to i64*
-  %$157 = load i64, i64* %$156
-  %$158 = mul i64 8, 3
-  %$159 = add i64 %$145, %$158
-  %$160 = inttoptr i64 %$159 to i64*
-  %$161 = load i64, i64* %$160
-  %$162 = mul i64 8, 4
-  %$163 = add i64 %$145, %$162
-  %$164 = inttoptr i64 %$163 to i64*
-  %$165 = load i64, i64* %$164
-  %$166 = mul i64 8, 3
-  %$167 = add i64 %$24, %$166
-  %$168 = inttoptr i64 %$167 to i64*
-  %$169 = load i64, i64* %$168
-  call void @"loop.relocate"(i64 %$149, i64 %$153, i64 %$157, i64 %$161, i64 %$165, i64 %$169)
+  store i64 %".3", i64* %"k"
   br label %"end.9"
 no.7:
-  %$170 = mul i64 8, 0
-  %$171 = add i64 %$24, %$170
-  %$172 = inttoptr i64 %$171 to i64*
-  %$173 = load i64, i64* %$172
-  %$174 = icmp eq i64 %$173, 7
-  br i1 %$174, label %"yes.8", label %"no.8"
+  br label %"end.9"
 end.9:
   br label %"end.8"
 yes.8:
-  %$175 = mul i64 8, 2
-  %$176 = add i64 %$24, %$175
-  %$177 = inttoptr i64 %$176 to i64*
-  %$178 = load i64, i64* %$177
-  %$179 = mul i64 8, 0
-  %$180 = add i64 %$178, %$179
-  %$181 = inttoptr i64 %$180 to i64*
-  %$182 = load i64, i64* %$181
-  %$183 = mul i64 8, 0
-  %$184 = add i64 %$182, %$183
-  %$185 = inttoptr i64 %$184 to i64*
-  %$186 = load i64, i64* %$185
-  %$187 = icmp ne i64 %$186, 0
-  br i1 %$187, label %"yes.9", label %"no.9"
+  call void @"loop.repeat"(i64 %".1", i64 %".5", i64 %".4", i64 %$9)
+  br label %"end.10"
 no.8:
-  %$188 = mul i64 8, 0
-  %$189 = add i64 %$24, %$188
-  %$190 = inttoptr i64 %$189 to i64*
-  %$191 = load i64, i64* %$190
-  %$192 = mul i64 8, 1
-  %$193 = add i64 %$24, %$192
-  %$194 = inttoptr i64 %$193 to i64*
-  %$195 = load i64, i64* %$194
-  %$196 = mul i64 8, 2
-  %$197 = add i64 %$24, %$196
-  %$198 = inttoptr i64 %$197 to i64*
-  %$199 = load i64, i64* %$198
-  call void @"loop.multiply"(i64 %".1", i64 %".2", i64 %$11, i64 %$191, i64 %$195, i64 %$199)
+  %$178 = mul i64 8, 0
+  %$179 = add i64 %$9, %$178
+  %$180 = inttoptr i64 %$179 to i64*
+  %$181 = load i64, i64* %$180
+  %$182 = mul i64 8, 1
+  %$183 = add i64 %$9, %$182
+  %$184 = inttoptr i64 %$183 to i64*
+  %$185 = load i64, i64* %$184
+  %$186 = mul i64 8, 2
+  %$187 = add i64 %$9, %$186
+  %$188 = inttoptr i64 %$187 to i64*
+  %$189 = load i64, i64* %$188
+  call void @"loop.multiply"(i64 %".1", i64 %".5", i64 %".4", i64 %$181, i64 %$185, i64 %$189)
   br label %"end.10"
 end.10:
-  br label %"end.9"
-yes.9:
-  store i64 %".3", i64* %"k"
-  br label %"end.11"
-no.9:
-  br label %"end.11"
-end.11:
-  br label %"end.10"
-yes.10:
-  %$201 = mul i64 8, 64
-  %$202 = add i64 %".1", %$201
-  %$203 = inttoptr i64 %$202 to i64*
-  store atomic i64 0, i64* %$203 seq_cst, align 8
-  br label %"end.12"
-no.10:
-  br label %"end.12"
-end.12:
-  br label %"end"
+  br label %"end.8"
 }
 
 define internal void @"loop.work"(i64 %".1") alwaysinline optsize
@@ -1896,10 +2189,23 @@ yes:
   call void @"loop.work"(i64 %".1")
   br label %"end.1"
 no:
-  call void @"loop.run"(i64 %".1", i64 %".2", i64 %".3")
-  br label %"end.1"
+  %$2 = icmp slt i64 %".3", -1
+  br i1 %$2, label %"yes.1", label %"no.1"
 end.1:
   br label %"end"
+yes.1:
+  %$3 = sub i64 -1, %".3"
+  %$4 = mul i64 8, 125
+  %$5 = add i64 %".1", %$4
+  %$6 = inttoptr i64 %$5 to i64*
+  %$7 = load i64, i64* %$6
+  call void @"loop.steps"(i64 %".1", i64 %".2", i64 %$3, i64 1, i64 %$7)
+  br label %"end.2"
+no.1:
+  call void @"loop.run"(i64 %".1", i64 %".2", i64 %".3")
+  br label %"end.2"
+end.2:
+  br label %"end.1"
 }
 
 declare void @"llvm.x86.sse2.pause"()
