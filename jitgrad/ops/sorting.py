@@ -247,6 +247,6 @@ def _unique_at_once(x: Any, data: Array, asked: tuple[bool, bool, bool]) -> Any:
     found = OrderOfDistinct(data)
     first = found.first()
     values = take(x, as_result(first), None) if x._requires_grad else as_result(data.reshape(-1)[first])
-    parts = ((lambda: first), found.inverse, found.counts)
+    parts = (found.first, found.inverse, found.counts)
     more = tuple([as_result(part()) for wanted, part in zip(asked, parts, strict=True) if wanted])
     return (values, *more) if more else values
