@@ -6,21 +6,19 @@ guarded only while it is traced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from jitgrad.autograd.replaced_gradient import GradientRule, capture_rules_by
+from jitgrad.compiler.loops.invariants import replayed
 from jitgrad.compiler.nested_trace import NestedTrace
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.core.aval import strong_aval
 from jitgrad.core.context import current_interpreter, grad_enabled
-from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import InPlaceError
-from jitgrad.core.ir import Atom, Graph, evaluate
-from jitgrad.core.op import OpDef
-from jitgrad.core.origin import Origin, at_origin
+from jitgrad.core.ir import Atom
 from jitgrad.core.tape_node import edge_of
 from jitgrad.core.tensor import Tensor
 
@@ -70,23 +68,11 @@ def capture_rule(name: str, rule: GradientRule, residuals: Sequence[Any]) -> tup
     present = tuple([gx is not None for gx in grads])
 
     def pull(g: Sequence[Any], outs: Sequence[Any], read: Sequence[Any]) -> list[Any]:
-        results = iter(_replayed(body, (*g, *outs, *read)))
+        results = iter(replayed(body, (*g, *outs, *read)))
         return [next(results) if there else None for there in present]
 
     read = [trace.contents[value] for value in body.inputs[len(g) + len(outs) :]]
     return replace(rule, pull=pull, fill=True, body=body, present=present), read
-
-
-def _replayed(body: Graph, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The results of ``body``, every op with the line it had."""
-    origins = iter([node.origin for node in body.nodes])
-
-    def apply(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        origin: Origin = next(origins)
-        with at_origin(origin):
-            return apply_op(op, *operands, **attrs)
-
-    return evaluate(body, arguments, apply)
 
 
 capture_rules_by(capture_rule)
