@@ -97,7 +97,7 @@ SPECIAL = [
     case("exponent", real(3, 2)),
     case("gcd", whole_index(9, 3, 1), whole_index(9, 4)),
     case("check_classes", whole_index(9, 3), count=100),
-    *[case(name, positive, positive) for name in ("gammainc", "gammaincc")],
+    *[case(name, positive, positive) for name in ("gammainc", "gammaincc", "zeta")],
     *[case(name, positive, positive, probability) for name in ("betainc", "betaincc")],
     case("student_cdf", real(2, 3), positive),
     *[case(f"{name}_quantile", probability, positive) for name in ("student", "gamma")],

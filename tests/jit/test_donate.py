@@ -46,7 +46,8 @@ def test_new_state_lies_where_the_old_was(backend: str, monkeypatch: pytest.Monk
         before = addresses(state)
         loss, state = step(state, g)
         expected_loss, expected = momentum(expected, g)
-        assert (addresses(state) == before) == (call > 0)
+        in_place = call > 0 and backend == "cpu"  # Ctrl-C may stop kernels in Python, whose inputs are copied
+        assert (addresses(state) == before) == in_place
         np.testing.assert_allclose(loss.numpy(), expected_loss.numpy(), rtol=1e-6)
         for x, y in zip(state, expected, strict=True):
             np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-6)
