@@ -72,21 +72,11 @@ class OutlinedGraph:
         listed = [(order[p.nodes[0]], p, graph) for kind, graph in zip(self.kinds, kinds, strict=True) for p in kind]
         nodes = list(rest.nodes)
         for _, part, graph in sorted(listed, key=lambda entry: entry[0]):
-            results = _instance(graph, [shared.get(v, v) for v in part.inputs], nodes)
+            copies, results = graph.copied([shared.get(v, v) for v in part.inputs])
+            nodes += copies
             for position, atom in zip(part.results, results, strict=True):
                 outputs[position] = atom
         return replace(self.whole, nodes=tuple(nodes), outputs=tuple(outputs))
-
-
-def _instance(graph: Graph, inputs: Sequence[Atom], nodes: list[TraceNode]) -> list[Atom]:
-    """Append ``graph`` with other ``inputs`` to ``nodes``; its outputs. Attributes, also bodies of kernels, are shared."""
-    new: dict[Atom, Atom] = dict(zip(graph.inputs, inputs, strict=True))
-    for node in graph.nodes:
-        outs = tuple([Value(out.aval) for out in node.outs])
-        ins = tuple([new.get(atom, atom) for atom in node.ins])
-        new.update(zip(node.outs, outs, strict=True))
-        nodes.append(TraceNode(node.op, ins, outs, node.attrs, node.origin))
-    return [new.get(atom, atom) for atom in graph.outputs]
 
 
 def outline(graph: Graph, tuning: Tuning) -> OutlinedGraph:

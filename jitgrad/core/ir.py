@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,6 +108,16 @@ class Graph:
             object.__setattr__(self, "_users", users)
         assert self._users is not None
         return self._users.get(value, ())
+
+    def copied(self, inputs: Iterable[Atom]) -> tuple[list[TraceNode], list[Atom]]:
+        """The nodes with ``inputs`` in place of its own and with new results, and the outputs; attributes are shared."""
+        new: dict[Atom, Atom] = dict(zip(self.inputs, inputs, strict=True))
+        nodes = []
+        for node in self.nodes:
+            outs = tuple([Value(out.aval) for out in node.outs])
+            nodes.append(TraceNode(node.op, tuple([new.get(a, a) for a in node.ins]), outs, node.attrs, node.origin))
+            new.update(zip(node.outs, outs, strict=True))
+        return nodes, [new.get(atom, atom) for atom in self.outputs]
 
     def __str__(self) -> str:
         return format_graph(self)

@@ -52,17 +52,12 @@ def _joined(group: Sequence[TraceNode], first: TraceNode) -> TraceNode:
     """One loop with the parts of all of ``group``, which have equal carries; ``first`` is the first of them."""
     bodies: list[LoopBody] = [node.attr("body") for node in group]
     graph, carries = bodies[0].graph, bodies[0].carries
-    nodes, outputs = list[TraceNode](), list(graph.outputs[:carries])
+    nodes, outputs = list[TraceNode](), list[Atom]()
     outs = [Value(out.aval) for out in first.outs[:carries]]
     for node, body in zip(group, bodies, strict=True):
-        new: dict[Atom, Atom] = dict(zip(body.graph.inputs, graph.inputs, strict=True))
-        for n in body.graph.nodes:
-            made = tuple([Value(out.aval) for out in n.outs])
-            nodes.append(replace(n, ins=tuple([new.get(a, a) for a in n.ins]), outs=made))
-            new.update(zip(n.outs, made, strict=True))
-        if body is bodies[0]:
-            outputs = [new.get(a, a) for a in outputs]
-        outputs += [new.get(a, a) for a in body.graph.outputs[carries:]]
+        copies, results = body.graph.copied(graph.inputs)
+        nodes += copies
+        outputs += results if body is bodies[0] else results[carries:]
         outs += [Value(out.aval) for out in node.outs[carries:]]
     whole = eliminate_common(replace(graph, nodes=tuple(nodes), outputs=tuple(outputs)))
     body = LoopBody(whole, carries, bodies[0].slices, extends=bodies[0].root)

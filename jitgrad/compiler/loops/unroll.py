@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jitgrad.compiler.loops.loop_op import LOOP, LoopBody, has_loops
 from jitgrad.compiler.passes.rewriter import Rewriter
-from jitgrad.core.ir import Atom, Graph, TraceNode, Value
+from jitgrad.core.ir import Atom, Graph, TraceNode
 from jitgrad.ops.joining import CONCAT
 from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE
 
@@ -31,7 +31,9 @@ def _unroll(new: Rewriter, node: TraceNode) -> None:
     parts: list[list[Atom]] = [[] for _ in body.graph.outputs[body.carries :]]
     for k in reversed(range(length)) if node.attr("reverse") else range(length):
         slices = [_slice(new, whole, k) for whole in node.ins[body.carries : first]]
-        results = _turn(new, body.graph, (*carries, *slices, *node.ins[first:]))
+        nodes, results = body.graph.copied((*carries, *slices, *node.ins[first:]))
+        for each in nodes:
+            new.keep(each)
         carries = results[: body.carries]
         for listed, part in zip(parts, results[body.carries :], strict=True):
             listed.append(part)
@@ -45,13 +47,3 @@ def _unroll(new: Rewriter, node: TraceNode) -> None:
 def _slice(new: Rewriter, whole: Atom, k: int) -> Atom:
     index = ((k, 1, 1), *[(0, 1, n) for n in whole.aval.shape[1:]])
     return new.emit(SQUEEZE, new.emit(SLICE, whole, index=index), axis=(0,))
-
-
-def _turn(new: Rewriter, graph: Graph, operands: Sequence[Atom]) -> list[Atom]:
-    """Append the nodes of one turn; its results."""
-    values: dict[Atom, Atom] = dict(zip(graph.inputs, operands, strict=True))
-    for node in graph.nodes:
-        outs = tuple([Value(out.aval) for out in node.outs])
-        new.keep(TraceNode(node.op, tuple([values.get(a, a) for a in node.ins]), outs, node.attrs, node.origin))
-        values.update(zip(node.outs, outs, strict=True))
-    return [values.get(atom, atom) for atom in graph.outputs]
