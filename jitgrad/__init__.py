@@ -89,7 +89,7 @@ from jitgrad.ops.exchange import from_dlpack as from_dlpack, from_torch as from_
 from jitgrad.ops.grids import (
     meshgrid as meshgrid,
     block_diag as block_diag, cartesian_prod as cartesian_prod, combinations as combinations,
-    diag_embed as diag_embed, tril_indices as tril_indices, triu_indices as triu_indices,
+    diag_embed as diag_embed, tril_indices as tril_indices, triu_indices as triu_indices, unravel_index as unravel_index,
 )
 from jitgrad.ops.integers import (
     frexp as frexp, gcd as gcd, isin as isin, lcm as lcm, ldexp as ldexp,
@@ -372,7 +372,7 @@ if _TYPE_CHECKING:
     from jitgrad.ops.torch_selections import (
         as_strided_scatter as as_strided_scatter, constant_pad_nd as constant_pad_nd, index_reduce as index_reduce,
         mode as mode, msort as msort, nonzero_static as nonzero_static, put as put, renorm as renorm, split_with_sizes
-        as split_with_sizes, unravel_index as unravel_index, unsafe_split as unsafe_split,
+        as split_with_sizes, unsafe_split as unsafe_split,
     )
     from jitgrad.signal.spectra import istft as istft, stft as stft
     from jitgrad.signal.torch_windows import (

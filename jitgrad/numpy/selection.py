@@ -13,7 +13,7 @@ from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import floating, in_dtype, operand, tensor_of, tensors_of
 from jitgrad.numpy.order import nonzero
-from jitgrad.ops import arithmetic, comparison, reduce, rounding
+from jitgrad.ops import arithmetic, comparison, grids, reduce, rounding
 from jitgrad.ops.arithmetic import add, multiply, subtract
 from jitgrad.ops.bit_patterns import population_count
 from jitgrad.ops.comparison import equal, isfinite, isnan, less_equal, logical_and, logical_or
@@ -183,9 +183,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]
     if isinstance(indices._data, np.ndarray):
         np.unravel_index(indices._data, shape)
     lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    from jitgrad.ops import torch_selections  # most programs don't need it
-
-    places = torch_selections.unravel_index(indices, lengths[::-1] if order == "F" else lengths)
+    places = grids.unravel_index(indices, lengths[::-1] if order == "F" else lengths)
     return places[::-1] if order == "F" else places
 
 

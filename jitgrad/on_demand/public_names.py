@@ -52,7 +52,7 @@ _FUNCTIONS_OF: Mapping[str, str] = {  # module -> its public functions
     "jitgrad.ops.draws": "poisson",
     "jitgrad.nn.in_place": "alpha_dropout_ dropout_ feature_alpha_dropout_ rrelu_ threshold_",
     "jitgrad.ops.torch_selections": "as_strided_scatter constant_pad_nd index_reduce mode msort nonzero_static put renorm "
-    "split_with_sizes unravel_index unsafe_split",
+    "split_with_sizes unsafe_split",
     "jitgrad.signal.spectra": "istft stft",
 }
 PUBLIC_FUNCTIONS: Mapping[str, str] = {

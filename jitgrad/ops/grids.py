@@ -1,15 +1,18 @@
-"""Tensors of all combinations, of triangles' positions, and with blocks or diagonals placed in zeros."""
+"""Tensors of all combinations, of positions in triangles and grids, and with blocks or diagonals placed in zeros."""
 
 from __future__ import annotations
 
 import itertools
+import math
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.aval import normalize_axis
 from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import ArgumentError, ShapeError, shown
+from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.eager.compositions import composed
 from jitgrad.eager.op_sequences import op_sequence
@@ -21,6 +24,7 @@ from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.placement import beside, placing
+from jitgrad.ops.rounding import floor_divide, remainder
 
 
 @op_sequence
@@ -109,3 +113,15 @@ def diag_embed(x: Operand, offset: int = 0, axis1: int = -2, axis2: int = -1) ->
         matrices = where(as_constant(on), lines, 0)
     first, second = (normalize_axis("diag_embed", k, given.ndim + 1) for k in (axis1, axis2))
     return moveaxis(matrices, (-2, -1), (first, second))
+
+
+def unravel_index(indices: Operand, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """The places along each axis of a tensor of ``shape``, of places ``indices`` of its elements in a row."""
+    places = asarray(indices)
+    if places.dtype.kind not in "iu":
+        raise DtypeError(f"unravel_index: expected integers, got {places.aval}")
+    lengths = (shape,) if isinstance(shape, int) else tuple(operator.index(n) for n in shape)
+    if any(n < 0 for n in lengths):
+        raise ArgumentError(f"unravel_index: no length of the shape {lengths} may be negative")
+    steps = [math.prod(lengths[k + 1 :]) for k in range(len(lengths))]
+    return tuple(remainder(floor_divide(places, step), n) for step, n in zip(steps, lengths, strict=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, greater, less, logical_and, not_equal, where
 from jitgrad.ops.creation import asarray, detached, full, iota, zeros
+from jitgrad.ops.grids import unravel_index
 from jitgrad.ops.indexing import as_constant, take_along_axis
 from jitgrad.ops.inplace import with_added, with_item
 from jitgrad.ops.joining import chunked, concat, cropped, pad, stack
@@ -26,7 +26,6 @@ from jitgrad.ops.norms import vector_norm
 from jitgrad.ops.operand import Operand, ValuesAndIndices
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import argmax, cumulative_sum
-from jitgrad.ops.rounding import floor_divide, remainder
 from jitgrad.ops.scattering import scatter_reduce, strided_places
 from jitgrad.ops.sorting import argsort, sort
 from jitgrad.ops.torch_names import cummax
@@ -122,18 +121,6 @@ def as_strided_scatter(
     places = strided_places("as_strided_scatter", target.size, size, stride, storage_offset or 0)
     with beside(target):
         return reshape(with_item(flatten(target), (as_constant(places),), values), target.shape)
-
-
-def unravel_index(indices: Operand, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The places along each axis of a tensor of ``shape``, of places ``indices`` of its elements in a row."""
-    places = asarray(indices)
-    if places.dtype.kind not in "iu":
-        raise DtypeError(f"unravel_index: expected integers, got {places.aval}")
-    lengths = (shape,) if isinstance(shape, int) else tuple(operator.index(n) for n in shape)
-    if any(n < 0 for n in lengths):
-        raise ArgumentError(f"unravel_index: no length of the shape {lengths} may be negative")
-    steps = [math.prod(lengths[k + 1 :]) for k in range(len(lengths))]
-    return tuple(remainder(floor_divide(places, step), n) for step, n in zip(steps, lengths, strict=True))
 
 
 def nonzero_static(x: Operand, *, size: int, fill_value: int = -1) -> Tensor:
