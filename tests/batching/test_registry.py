@@ -99,9 +99,9 @@ def test_vmap_refuses_lengths_that_values_decide(function: Any) -> None:
 
 @pytest.mark.parametrize("c", ALL, ids=str)
 def test_vmap_of_an_op_is_the_stack_of_its_results(c: Case) -> None:
-    for mask in masks(c):
+    for k, mask in enumerate(masks(c)):
         xs = operands(c, mask)
-        for axis in (0, 1, -1):
+        for axis in (0, 1, -1) if k == 0 else ((0, 1, -1)[k % 3],):
             wholes, in_axes = arguments(xs, mask, axis)
             assert_equal(jg.vmap(applied(c), in_axes)(*wholes), looped(c, xs))
 

@@ -94,7 +94,7 @@ def test_bisected_quantiles_invert_the_distribution_function(name, factor):
 @pytest.mark.parametrize("name", BISECTED)
 def test_gradient_of_bisected_quantiles(name):
     shapes = CONTINUOUS[name]
-    check_grads(lambda q: getattr(stats, name).ppf(q, *shapes), [np.array([0.2, 0.4, 0.8])], rtol=1e-4)
+    check_grads(lambda q: getattr(stats, name).ppf(q, *shapes), [np.array([0.2, 0.8])], rtol=1e-4)
     assert getattr(stats, name).ppf(np.float32([0.2, 0.9]), *shapes).dtype == jg.float32
     assert getattr(stats, name).ppf(np.zeros((0, 3)), *shapes).shape == (0, 3)
 

@@ -87,7 +87,7 @@ ALTERNATING = {
     "a long last one": (R.standard_normal((3, 5, 2, 40)), (1, 3)),
     "backwards": (R.standard_normal((30, 4, 30, 3))[::-1, :, ::-1, ::-1], (1, 3)),
     "in another order": (R.standard_normal((4, 30, 3, 30)).transpose(3, 2, 1, 0), (1, 3)),
-    "repeated": (np.broadcast_to(R.standard_normal((30, 1, 30, 3)), (30, 40, 30, 3)), (1, 3)),
+    "repeated": (np.broadcast_to(R.standard_normal((30, 1, 30, 3)), (30, 4, 30, 3)), (1, 3)),
 }
 
 
