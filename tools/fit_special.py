@@ -115,4 +115,4 @@ def targets() -> Iterator[Target]:
 
 
 if __name__ == "__main__":
-    print_tables("special functions, made by ``tools/fit_special.py``", targets())
+    print_tables("the special functions, made by ``tools/fit_special.py``", targets())

@@ -18,6 +18,7 @@ import mpmath as mp
 import numpy as np
 
 Real = Callable[[Any], Any]
+Fit = Callable[["Target", int, int], tuple[list[float], float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +224,26 @@ def fit(target: Target, width: int, degree: int) -> tuple[list[float], float]:
     return fixed, float(error)
 
 
-def print_tables(subject: str, chosen: Iterable[Target]) -> None:
+def interpolate(target: Target, width: int, degree: int) -> tuple[list[float], float]:
+    """The polynomial through the function's values at Chebyshev's points, rounded, and its weighted error.
+
+    Within a small factor of the best (Trefethen, "Approximation theory and approximation practice", 16), in a hundredth
+    of the time of :func:`fit`: for functions that take long to compute.
+    """
+    middle, radius = (target.low + target.high) / 2, (target.high - target.low) / 2
+    points = [middle + radius * mp.cos(mp.pi * (2 * k + 1) / (2 * degree + 2)) for k in range(degree + 1)]
+    rows = mp.matrix([[x**j for j in range(degree + 1)] for x in points])
+    solution = mp.lu_solve(rows, mp.matrix([target.function(x) for x in points]))
+    values = [_rounded(c, 64 if target.always_double else width) for c in solution]
+    xs = _grid(target.low, target.high, 3 * degree)
+    ys, ws = [target.function(x) for x in xs], [target.weight(x) for x in xs]
+    return values, float(_largest(xs, ys, ws, 0, values))
+
+
+def print_tables(subject: str, chosen: Iterable[Target], fit: Fit = fit) -> None:
     """Print the module of the coefficients of ``chosen``."""
     mp.mp.prec = 160
-    print(f'"""Polynomial coefficients of the {subject}, by format width, lowest order first.')
+    print(f'"""Polynomial coefficients of {subject}, by format width, lowest order first.')
     print('\nThe comment at each table is the weighted error of the rounded polynomial.\n"""')
     tables: dict[str, list[str]] = {}
     for target in chosen:
@@ -244,4 +261,4 @@ def print_tables(subject: str, chosen: Iterable[Target]) -> None:
 
 
 if __name__ == "__main__":
-    print_tables("vector mathematics, made by ``tools/fit_vecmath.py``", targets())
+    print_tables("the vector mathematics, made by ``tools/fit_vecmath.py``", targets())

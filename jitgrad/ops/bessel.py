@@ -1,4 +1,4 @@
-"""The modified Bessel functions of orders 0 and 1."""
+"""The Bessel functions of orders 0 and 1, ordinary and modified."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import divide, multiply, sign, subtract
+from jitgrad.ops.arithmetic import add, divide, multiply, negative, sign, subtract
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.special import on_floats
 
 
 def _over(y: Any, x: Any) -> Tensor:
-    """``y / x`` for I1 and ``x``: 1/2 at 0."""
+    """``y / x`` for I1 or J1 and ``x``: 1/2 at 0."""
     zero = equal(x, 0.0)
     return where(zero, 0.5, divide(y, where(zero, 1.0, x)))
 
@@ -50,6 +50,70 @@ I1E = define_elementwise(
     domain=("nonzero",),
     one_loop=True,
 )
+J0 = define_elementwise(
+    "j0(x)",
+    scalar="j0(x)",
+    eager=on_floats("j0"),
+    vjp=(lambda g, _out, x: multiply(g, negative(j1(x))),),
+    domain=("real",),
+    one_loop=True,
+)
+J1 = define_elementwise(
+    "j1(x)",
+    scalar="j1(x)",
+    eager=on_floats("j1"),
+    vjp=(lambda g, out, x: multiply(g, subtract(j0(x), _over(out, x))),),
+    domain=("real",),
+    one_loop=True,
+)
+Y0 = define_elementwise(
+    "y0(x)",
+    scalar="y0(x)",
+    eager=on_floats("y0"),
+    vjp=(lambda g, _out, x: multiply(g, negative(y1(x))),),
+    domain=("positive",),
+    one_loop=True,
+)
+Y1 = define_elementwise(
+    "y1(x)",
+    scalar="y1(x)",
+    eager=on_floats("y1"),
+    vjp=(lambda g, out, x: multiply(g, subtract(y0(x), divide(out, x))),),
+    domain=("positive",),
+    one_loop=True,
+)
+K0 = define_elementwise(
+    "k0(x)",
+    scalar="k0(x)",
+    eager=on_floats("k0"),
+    vjp=(lambda g, _out, x: multiply(g, negative(k1(x))),),
+    domain=("positive",),
+    one_loop=True,
+)
+K1 = define_elementwise(
+    "k1(x)",
+    scalar="k1(x)",
+    eager=on_floats("k1"),
+    vjp=(lambda g, out, x: multiply(g, negative(add(k0(x), divide(out, x)))),),
+    domain=("positive",),
+    one_loop=True,
+)
+K0E = define_elementwise(
+    "k0e(x)",
+    scalar="k0e(x)",
+    eager=on_floats("k0e"),
+    vjp=(lambda g, out, x: multiply(g, subtract(out, k1e(x))),),
+    domain=("positive",),
+    one_loop=True,
+)
+K1E = define_elementwise(
+    "k1e(x)",
+    scalar="k1e(x)",
+    eager=on_floats("k1e"),
+    vjp=(lambda g, out, x: multiply(g, subtract(subtract(out, k0e(x)), divide(out, x))),),
+    domain=("positive",),
+    one_loop=True,
+)
 
 
 def i0(x: Operand) -> Tensor:
@@ -70,3 +134,43 @@ def i0e(x: Operand) -> Tensor:
 def i1e(x: Operand) -> Tensor:
     """``exp(-|x|) * i1(x)``, without overflow."""
     return apply(I1E, x)
+
+
+def j0(x: Operand) -> Tensor:
+    """The Bessel function of the first kind of order 0."""
+    return apply(J0, x)
+
+
+def j1(x: Operand) -> Tensor:
+    """The Bessel function of the first kind of order 1."""
+    return apply(J1, x)
+
+
+def y0(x: Operand) -> Tensor:
+    """The Bessel function of the second kind of order 0; -inf at 0, NaN below."""
+    return apply(Y0, x)
+
+
+def y1(x: Operand) -> Tensor:
+    """The Bessel function of the second kind of order 1; -inf at 0, NaN below."""
+    return apply(Y1, x)
+
+
+def k0(x: Operand) -> Tensor:
+    """The modified Bessel function of the second kind of order 0; inf at 0, NaN below."""
+    return apply(K0, x)
+
+
+def k1(x: Operand) -> Tensor:
+    """The modified Bessel function of the second kind of order 1; inf at 0, NaN below."""
+    return apply(K1, x)
+
+
+def k0e(x: Operand) -> Tensor:
+    """``exp(x) * k0(x)``, without underflow."""
+    return apply(K0E, x)
+
+
+def k1e(x: Operand) -> Tensor:
+    """``exp(x) * k1(x)``, without underflow."""
+    return apply(K1E, x)

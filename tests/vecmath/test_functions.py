@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import mpmath as mp
@@ -61,7 +61,8 @@ MEANINGS = pytest.mark.parametrize("run", [compiled, interpreted], ids=["llvm", 
 
 # tested in float64 against mpmath, and in float32 against that
 IN_DOUBLE = (
-    "erfinv erfcinv erfcx ndtr ndtri log_ndtr gammaln gamma digamma trigamma zeta gammainc gammaincc i0 i1 i0e i1e"
+    "erfinv erfcinv erfcx ndtr ndtri log_ndtr gammaln gamma digamma trigamma zeta gammainc gammaincc "
+    "i0 i1 i0e i1e j0 j1 y0 y1 k0 k1 k0e k1e exp1 expi"
 ).split()
 
 
@@ -110,7 +111,9 @@ def assert_within(name: str, width: int, error: np.ndarray, got: np.ndarray, *op
 
 
 def _reflected(name: str, want: np.ndarray, x: np.ndarray) -> np.ndarray | None:
-    """Below 0, gammaln and digamma are differences of terms of this size."""
+    """Below 0, gammaln and digamma are differences of terms of this size, and Bessel functions have this amplitude."""
+    if name in ("j0", "j1", "y0", "y1"):
+        return np.fmax(np.abs(want), np.sqrt(2 / np.pi / np.abs(x.astype(np.float64))) * (np.abs(x) > 1))
     if name not in ("gammaln", "digamma"):
         return None
     with np.errstate(all="ignore"):
@@ -236,8 +239,9 @@ PRECISE: dict[str, Callable[..., Any]] = {
     "gammainc": lambda a, x: mp.gammainc(a, 0, x, regularized=True),
     "gammaincc": lambda a, x: mp.gammainc(a, x, regularized=True),
     "gammaln": lambda x: mp.re(mp.loggamma(x)), "trigamma": lambda x: mp.psi(1, x),
-    "i0": lambda x: mp.besseli(0, x), "i1": lambda x: mp.besseli(1, x),
+    **{f"{kind}{n}": partial(getattr(mp, f"bessel{kind}"), n) for kind in "ijky" for n in (0, 1)}, "exp1": mp.e1, "expi": mp.ei,
     "i0e": lambda x: mp.besseli(0, x) * mp.exp(-abs(x)), "i1e": lambda x: mp.besseli(1, x) * mp.exp(-abs(x)),
+    "k0e": lambda x: mp.besselk(0, x) * mp.exp(x), "k1e": lambda x: mp.besselk(1, x) * mp.exp(x),
     "erfc": lambda x: mp.erfc(x) if abs(x) < 30 else mp.mpf(2 if x < 0 else 0), "exp2": lambda x: mp.mpf(2) ** x,
     "log2": lambda x: mp.log(x) / mp.log(2), "pow": lambda x, y: x**y,
     "reciprocal": lambda x: 1 / x, "rsqrt": lambda x: 1 / mp.sqrt(x), "sigmoid": _sigmoid, "softplus": _softplus,
@@ -254,6 +258,8 @@ DOMAIN = {
     "erfcinv": (0.0, 2.0), "ndtri": (0.0, 1.0), "ndtr": (-37.5, 1e3), "log_ndtr": (-1e4, 30.0), "erfcx": (-26.6, 1e4),
     "gammaln": (-500.0, INF), "digamma": (-500.0, INF), "trigamma": (-500.0, INF), "gamma": (-170.0, 171.6),
     "i0": (-713.0, 713.0), "i1": (-713.0, 713.0), "i0e": (-2e3, 2e3), "i1e": (-2e3, 2e3),
+    **dict.fromkeys(("j0", "j1"), (-1e3, 1e3)), **dict.fromkeys(("y0", "y1"), (0.0, 1e3)), "expi": (-730.0, 716.0),
+    **dict.fromkeys(("k0", "k1", "exp1"), (0.0, 730.0)), **dict.fromkeys(("k0e", "k1e"), (0.0, 1e4)),
 }  # fmt: skip
 
 

@@ -21,7 +21,9 @@ from tests.vecmath.test_functions import (
 )
 
 # mpmath takes seconds for these at huge or tiny operands; test_functions has them on moderate ones
-SLOW_IN_MPMATH = "digamma erfcinv erfcx gamma gammaln i0 i0e i1 i1e log_ndtr ndtri trigamma".split()
+SLOW_IN_MPMATH = (
+    "digamma erfcinv erfcx gamma gammaln i0 i0e i1 i1e log_ndtr ndtri trigamma j0 j1 y0 y1 k0 k0e k1 k1e exp1 expi"
+).split()
 
 
 def hard_points(name: str, count: int = 60) -> Any:
@@ -76,3 +78,30 @@ def test_hard_points(name: str) -> None:
 def test_the_worst_found(name: str, x: list[float], run: Any) -> None:
     """Of 17,000 operands of each function; erfcx was off by 4.3 units near 0."""
     assert_accurate(name, np.array(x), run, exactly(name, np.array(x)))
+
+
+@pytest.mark.parametrize(
+    ("name", "zeros"),
+    [
+        ("j0", [2.404825557695773, 5.520078110286311]),
+        ("j1", [3.8317059702075125, 7.015586669815619]),
+        ("y0", [0.8935769662791675, 3.957678419314858, 7.086051060301773]),
+        ("y1", [2.197141326031017, 5.429681040794135]),
+        ("expi", [0.3725074107813666]),
+    ],
+)
+def test_results_beside_zeros_are_accurate(name: str, zeros: list[float]) -> None:
+    x = np.array([z * (1 + step) for z in zeros for step in (0.0, 2.0**-52, -(2.0**-51), 1e-12, -1e-7, 1e-4)])
+
+    for run in (compiled, interpreted):
+        assert_accurate(name, x, run, exactly(name, x))
+
+
+@pytest.mark.parametrize("name", ["j0", "j1", "y0", "y1"])
+def test_bessel_functions_of_large_arguments_have_accurate_phases(name: str) -> None:
+    x = np.array([8.0, np.nextafter(8.0, 9.0), 1e5, 2.0**27, 2.0**27 + 1.0, 1e15, 1e22, 1e200])
+    amplitude = np.sqrt(2 / np.pi) / np.sqrt(x)
+
+    for run in (compiled, interpreted):
+        got, wants = run(name, x), exactly(name, x)
+        assert max(precise_ulps(g, w, s) for g, w, s in zip(got.tolist(), wants, amplitude.tolist(), strict=True)) < 6

@@ -10,8 +10,12 @@ from typing import Any as _Any
 
 from jitgrad.core.errors import shown as _shown
 from jitgrad.ops.activations import logsigmoid as _logsigmoid
-from jitgrad.ops.bessel import i0 as i0, i0e as i0e, i1 as i1, i1e as i1e
+from jitgrad.ops.bessel import (
+    i0 as i0, i0e as i0e, i1 as i1, i1e as i1e, j0 as j0, j1 as j1, k0 as k0, k0e as k0e, k1 as k1, k1e as k1e, y0 as y0,
+    y1 as y1,
+)
 from jitgrad.ops.entropy import exprel as exprel, logit as logit, xlog1py as xlog1py, xlogy as xlogy
+from jitgrad.ops.exponential_integral import exp1 as exp1, expi as expi
 from jitgrad.ops.gamma import (
     digamma as digamma, gamma as gamma, gammainc as gammainc, gammaincc as gammaincc, gammaln as gammaln,
     polygamma as polygamma, zeta as zeta,
@@ -34,6 +38,13 @@ from jitgrad.scipy.special.factorials import (
     factorial as factorial, gammasgn as gammasgn, multigammaln as multigammaln, poch as poch, rgamma as rgamma,
 )
 from jitgrad.scipy.special.incomplete_beta import betainc as betainc, betaincc as betaincc
+from jitgrad.scipy.special.of_scipy import (
+    airy as airy, airy_ai as airy_ai, bessel_jn as bessel_jn, dawsn as dawsn, ellipeinc as ellipeinc,
+    ellipkinc as ellipkinc, erfi as erfi, expn as expn, fresnel as fresnel, hyp0f1 as hyp0f1, hyp1f1 as hyp1f1,
+    hyp2f1 as hyp2f1, iv as iv, ive as ive, jv as jv, kv as kv, kve as kve, modstruve as modstruve, owens_t as owens_t,
+    shichi as shichi, sici as sici, spence as spence, spherical_in as spherical_in, spherical_jn as spherical_jn,
+    spherical_kn as spherical_kn, spherical_yn as spherical_yn, struve as struve, yv as yv,
+)
 from jitgrad.scipy.special.orthogonal import (
     chebyshev_polynomial_t as chebyshev_polynomial_t, chebyshev_polynomial_u as chebyshev_polynomial_u,
     chebyshev_polynomial_v as chebyshev_polynomial_v, chebyshev_polynomial_w as chebyshev_polynomial_w,
@@ -54,6 +65,17 @@ expit = _sigmoid
 log_expit = _logsigmoid
 modified_bessel_i0 = i0
 modified_bessel_i1 = i1
+modified_bessel_k0 = k0
+modified_bessel_k1 = k1
+scaled_modified_bessel_k0 = k0e
+scaled_modified_bessel_k1 = k1e
+bessel_j0 = j0
+bessel_j1 = j1
+bessel_y0 = y0
+bessel_y1 = y1
+jn = jv
+yn = yv
+kn = kv
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
 globals()["__all__"] = sorted(
