@@ -23,6 +23,7 @@ from jitgrad.core.origin import Origin, at_origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.device.cuda import find_device
 from jitgrad.ops.creation import zeros
+from jitgrad.ops.identity import ANY_EXAMPLE
 from jitgrad.ops.joining import stack
 from jitgrad.ops.movement import slice, squeeze
 
@@ -99,7 +100,7 @@ class ArrayRun:
         with at_origin(node.origin):
             outs = apply_to_all(node.op, operands, mapped, dict(node.attrs), self.trace.size)
         for value, out in zip(node.outs, outs if node.op.multiple else (outs,), strict=True):
-            self.results[value] = (out, any(mapped))
+            self.results[value] = (out, any(mapped) and node.op is not ANY_EXAMPLE)
 
 
 def apply_to_all(

@@ -17,7 +17,7 @@ from jitgrad.ops.creation import COPY, FULL
 from jitgrad.ops.decompositions import CHOLESKY, EIG, EIGH, FAILING_MINOR, QR, REFLECTIONS, SVD
 from jitgrad.ops.factors import LU_FACTORS, SLOGDET_BY_FACTORS
 from jitgrad.ops.fourier import TRANSFORMS
-from jitgrad.ops.identity import UPDATED
+from jitgrad.ops.identity import ANY_EXAMPLE, UPDATED
 from jitgrad.ops.indexing import PUT_SLICE
 from jitgrad.ops.integers import EXPONENT, GCD
 from jitgrad.ops.inverses import DETERMINANT, INVERSE, PSEUDO_INVERSE, SLOGDET
@@ -37,6 +37,7 @@ from jitgrad.ops.movement import (
     reshape,
 )
 from jitgrad.ops.placement import MOVE
+from jitgrad.ops.reduce import any as any_
 
 # The result(s) of an op for all examples, along axis 0; NotImplemented where it can only be applied to one example after
 # the other. At least one operand is mapped.
@@ -108,9 +109,15 @@ def _full(a: Application) -> Any:
     return broadcast_to(value if value.dtype == dtype else astype(value, dtype), (a.size, *shape))
 
 
+def _any_example(a: Application) -> Any:
+    """One condition for all examples, also for those of a vmap around this one."""
+    return apply_op(ANY_EXAMPLE, any_(a.operands[0], axis=0))
+
+
 _BY_KIND: Mapping[Kind, BatchingRule] = {Kind.ELEMENTWISE: _aligned, Kind.REDUCE: _axes_one_further}
 
 _BY_OP: Mapping[OpDef, BatchingRule] = {
+    ANY_EXAMPLE: _any_example,
     UPDATED: _whole,  # its eager function does not broadcast
     BROADCAST_TO: _broadcast_to,
     RESHAPE: _reshape,

@@ -7,12 +7,15 @@ from typing import Any
 
 import optree
 
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import maximum, minimum
-from jitgrad.ops.comparison import equal, where
+from jitgrad.ops.arithmetic import add, maximum, minimum
+from jitgrad.ops.comparison import equal, less, where
 from jitgrad.ops.creation import asarray
+from jitgrad.ops.identity import ANY_EXAMPLE
 from jitgrad.ops.turns import FEWEST_TURNS, Turns
 
 
@@ -96,8 +99,11 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int, Any], Any], init_
 
     Many turns in a compiled function are one loop, as in `scan`, with ``i`` a number that is known when it runs; turns that
     need it as an int (``range(i)``, ``layers[i]``) are traced one by one. There is a program for each pair of bounds that
-    the function computes.
+    the function computes. Bounds that differ between the examples of a vmap make it a `while_loop`.
     """
+    if _for_any_example(equal(lower, upper)) is not None:
+        start = (add(lower, 0), init_val)
+        return while_loop(lambda state: less(state[0], upper), lambda state: (add(state[0], 1), body_fun(*state)), start)[1]
     numbers = range(int(lower), int(upper))
 
     def turn(carry: Any, slices: list[Any]) -> tuple[Any, Any]:
@@ -111,14 +117,28 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """``value = body_fun(value)`` while ``cond_fun(value)``.
 
     A compiled function has a program for each number of turns that its calls take; `jitgrad.elementwise` makes one op of
-    a function of one element with ``while``.
-
-    Raises TracedValueError under `jitgrad.vmap`, where each example has a condition of its own.
+    a function of one element with ``while``. Under `jitgrad.vmap`, where each example has a condition of its own, there are
+    turns until no example's condition holds, and an example keeps its value from where its own does not.
     """
-    value = init_val
-    while cond_fun(value):
-        value = body_fun(value)
+    value, goes_on = init_val, cond_fun(init_val)
+    while (for_any := _for_any_example(goes_on)) is not None or goes_on:
+        if for_any is None:
+            value = body_fun(value)
+        elif for_any:
+            value = _chosen("lax.while_loop", goes_on, body_fun(value), value)
+        else:
+            break
+        goes_on = cond_fun(value)
     return value
+
+
+def _for_any_example(condition: Any) -> bool | None:
+    """Whether ``condition`` holds for any example of a vmap; None if it is the same for all, or there is none."""
+    interpreter = current_interpreter.get()
+    if not _has_no_value(condition) or interpreter.known_value(condition, "bool()") is not None:
+        return None
+    joined = interpreter.known_value(apply_op(ANY_EXAMPLE, condition), "bool()")
+    return None if joined is None else bool(joined)
 
 
 def _has_no_value(x: Any) -> bool:

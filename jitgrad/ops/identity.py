@@ -27,6 +27,11 @@ ALIAS = define_elementwise(
     register=False,
 )
 
+# Whether a condition holds for any of the examples that `vmap` computes together, the same for all of them: its rule.
+ANY_EXAMPLE = define_elementwise(
+    "any_example(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, register=False
+)
+
 # A leaf after an update without history: the new numbers, with the leaf's gradient.
 UPDATED = define_elementwise(
     "updated(leaf, new)",

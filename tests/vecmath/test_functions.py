@@ -113,7 +113,7 @@ def assert_within(name: str, width: int, error: np.ndarray, got: np.ndarray, *op
 def _reflected(name: str, want: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     """Below 0, gammaln and digamma are differences of terms of this size, and Bessel functions have this amplitude."""
     if name in ("j0", "j1", "y0", "y1"):
-        return np.fmax(np.abs(want), np.sqrt(2 / np.pi / np.abs(x.astype(np.float64))) * (np.abs(x) > 1))
+        return np.fmax(np.abs(want), np.sqrt(2 / np.pi / np.fmax(np.abs(x), 1.0)) * (np.abs(x) > 1))
     if name not in ("gammaln", "digamma"):
         return None
     with np.errstate(all="ignore"):
