@@ -287,7 +287,7 @@ class Module(Hooked):
         """Convert floating parameters, buffers and gradients in place, or move all of them:
         ``to(jg.float64)``, ``to("cuda")``, ``to("cuda", jg.float16)``.
 
-        ``non_blocking`` and ``memory_format`` change nothing.
+        ``non_blocking``, ``memory_format`` and the device "meta", of torch's tensors without data, change nothing.
 
         Raises:
             ArgumentError: the dtype is no floating one, or there is no such device.
@@ -296,10 +296,11 @@ class Module(Hooked):
         """
         check_memory_format("Module.to", memory_format)
         for given in where:
-            if names_device(given):
+            if names_device(given) or given == "meta":
                 device = given
             else:
                 dtype = given
+        device = None if str(device) == "meta" else device
         target = None if dtype is None else check_supported("Module.to", dtype)
         if target is not None and target.kind != "f":
             raise ArgumentError(f"Module.to: expected a floating dtype, got {target}")

@@ -14,7 +14,7 @@ from jitgrad.nn.resetting import UnitStart
 from jitgrad.ops.arithmetic import add, astype, divide
 from jitgrad.ops.creation import asarray, ones, zeros
 from jitgrad.ops.inplace import assign
-from jitgrad.ops.neural import batch_norm, group_norm, layer_norm, rms_norm
+from jitgrad.ops.neural import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from jitgrad.ops.placement import placing
 
 
@@ -22,6 +22,13 @@ def _register_affine(module: Module, channels: int, affine: bool, dtype: Any) ->
     """Give ``module`` a scale, ``weight``, and a shift, ``bias``, for each of ``channels``; None if not ``affine``."""
     module.register_parameter("weight", Parameter(ones((channels,), dtype=dtype)) if affine else None)
     module.register_parameter("bias", Parameter(zeros((channels,), dtype=dtype)) if affine else None)
+
+
+def _register_statistics(module: Module, channels: int, tracked: bool, dtype: Any) -> None:
+    """Give ``module`` buffers for averages of the mean and variance of each of ``channels``; None if not ``tracked``."""
+    module.register_buffer("running_mean", zeros((channels,), dtype=dtype) if tracked else None)
+    module.register_buffer("running_var", ones((channels,), dtype=dtype) if tracked else None)
+    module.register_buffer("num_batches_tracked", zeros((), dtype=np.int64) if tracked else None)
 
 
 class LayerNorm(UnitStart):
@@ -135,11 +142,8 @@ class _BatchNorm(UnitStart):
         self.num_features: int = num_features
         self.eps: float = eps
         self.momentum: float | None = momentum
-        shape = (num_features,)
         _register_affine(self, num_features, affine, dtype)
-        self.register_buffer("running_mean", zeros(shape, dtype=dtype) if track_running_stats else None)
-        self.register_buffer("running_var", ones(shape, dtype=dtype) if track_running_stats else None)
-        self.register_buffer("num_batches_tracked", zeros((), dtype=np.int64) if track_running_stats else None)
+        _register_statistics(self, num_features, track_running_stats, dtype)
 
     def forward(self, x: Any) -> Tensor:
         if asarray(x).ndim not in self.ndims:
@@ -179,10 +183,16 @@ class BatchNorm3d(_BatchNorm):
 
 
 class InstanceNorm2d(UnitStart):
-    """Standardises each channel of each image; scales and shifts channels if ``affine``."""
+    """Standardises each channel of each image; scales and shifts channels if ``affine``.
+
+    With ``track_running_stats`` averages of their statistics serve outside of training.
+    """
 
     weight: Tensor | None
     bias: Tensor | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
 
     @placing
     def __init__(
@@ -195,15 +205,16 @@ class InstanceNorm2d(UnitStart):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        if track_running_stats:
-            raise ArgumentError(f"{type(self).__name__}: track_running_stats=True is not supported")
         self.num_features: int = num_features
         self.eps: float = eps
         self.momentum: float = momentum
         _register_affine(self, num_features, affine, dtype)
+        _register_statistics(self, num_features, track_running_stats, dtype)
 
     def forward(self, x: Any) -> Tensor:
-        return group_norm(x, self.num_features, self.weight, self.bias, self.eps)
+        own = self.training or self.running_mean is None
+        statistics = (self.running_mean, self.running_var)
+        return instance_norm(x, *statistics, self.weight, self.bias, own, self.momentum, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}, affine={self.weight is not None}"
