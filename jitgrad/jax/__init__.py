@@ -17,14 +17,12 @@ from jitgrad import custom_jvp as custom_jvp
 from jitgrad import custom_vjp as custom_vjp
 from jitgrad import disable_jit as disable_jit
 from jitgrad import flatten_util as flatten_util
-from jitgrad import grad as grad
 from jitgrad import hessian as hessian
 from jitgrad import jvp as jvp
 from jitgrad import lax as lax
 from jitgrad import numpy as numpy
 from jitgrad import tree as tree
 from jitgrad import tree_util as tree_util
-from jitgrad import value_and_grad as value_and_grad
 from jitgrad import vjp as vjp
 from jitgrad import vmap as vmap
 from jitgrad.core.config import set_immutable as _set_immutable
@@ -38,6 +36,8 @@ from jitgrad.jax import nn as nn
 from jitgrad.jax import ops as ops
 from jitgrad.jax import random as random
 from jitgrad.jax import scipy as scipy
+from jitgrad.jax.derivatives import grad as grad
+from jitgrad.jax.derivatives import value_and_grad as value_and_grad
 from jitgrad.jax.environment import clear_caches as clear_caches
 from jitgrad.jax.environment import config as config
 from jitgrad.jax.environment import default_backend as default_backend
