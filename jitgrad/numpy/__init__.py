@@ -6,7 +6,7 @@ A name is public once it is imported here ``as`` itself. Floats are float64 by d
 # ruff: noqa: I001
 # fmt: off  (a name per line would fill ten pages)
 from types import ModuleType as _ModuleType
-from typing import NoReturn as _NoReturn
+from typing import Any as _Any
 
 from numpy import (
     broadcast_shapes as broadcast_shapes, can_cast as can_cast, diag_indices as diag_indices, dtype as dtype,
@@ -135,7 +135,9 @@ from jitgrad.numpy.statistics import (
 )
 from jitgrad.ops.arithmetic import astype as astype
 from jitgrad.ops.movement import flatten as flatten
+from jitgrad.numpy.packed_bits import packbits as packbits, unpackbits as unpackbits
 from jitgrad.numpy.missing import missing as _missing
+from jitgrad.numpy.missing import of_numpy as _of_numpy
 from jitgrad.numpy.protocol import install as _install
 from jitgrad.numpy.ufunc_methods import install_methods as _install_methods, ndenumerate as ndenumerate
 
@@ -169,5 +171,7 @@ globals()["__all__"] = sorted(
 )
 
 
-def __getattr__(name: str) -> _NoReturn:
+def __getattr__(name: str) -> _Any:
+    if (own := _of_numpy(name)) is not None:
+        return own
     raise AttributeError(f"jitgrad.numpy has no {_shown(name)}: {_missing(name, globals())}", name=name)

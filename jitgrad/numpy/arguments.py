@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Protocol
@@ -10,8 +11,10 @@ import numpy as np
 
 from jitgrad.core.aval import Dtype, is_number_of_trace
 from jitgrad.core.errors import ArgumentError, OperandError
+from jitgrad.core.parameters import parameters_of
 from jitgrad.core.tensor import Tensor, check_supported
-from jitgrad.ops import arithmetic, creation, joining
+from jitgrad.numpy.output import written_into
+from jitgrad.ops import arithmetic, comparison, creation, joining
 from jitgrad.ops.operand import is_number
 
 FLOAT64 = np.dtype(np.float64)
@@ -109,21 +112,29 @@ def common_dtype(*xs: Tensor) -> Dtype:
 
 
 class Ufunc(Protocol):
-    """A function of arrays with the keywords of NumPy's ufuncs; only ``dtype`` has a meaning here."""
+    """A function of arrays with the keywords of NumPy's ufuncs; ``where`` needs ``out``, whose elements it leaves."""
 
-    def __call__(self, *xs: Any, out: None = None, where: Any = True, dtype: Any = None, **more: Any) -> Tensor: ...
+    def __call__(self, *xs: Any, out: Any = None, where: Any = True, dtype: Any = None, **more: Any) -> Tensor: ...
 
 
 def as_ufunc(function: Callable[..., Any], name: str | None = None) -> Ufunc:
     """``function`` with what NumPy's ufuncs take: lists as operands, and ``dtype=``, to which these are converted first."""
     shown = name or function.__name__
+    parameters = parameters_of(function)
+    inputs = sys.maxsize if parameters.rest else len(parameters.positional)
 
     @wraps(function)
     def call(*xs: Any, out: Any = None, where: Any = True, dtype: Any = None, **more: Any) -> Any:
-        if out is not None or where is not True or more:
-            refuse(shown, out=out, where=where, **{k: v for k, v in more.items() if k != "casting"})
+        if len(xs) > inputs:
+            xs, out = xs[:inputs], xs[inputs]
+        if (where is not True and out is None) or more:
+            refuse(shown, where=where, **{k: v for k, v in more.items() if k != "casting"})
         operands = [x if type(x) is Tensor else operand(x) for x in xs]
-        return function(*(operands if dtype is None else [tensor_of(x, dtype) for x in operands]))
+        result = function(*(operands if dtype is None else [tensor_of(x, dtype) for x in operands]))
+        if out is None:
+            return result
+        into = out[0] if isinstance(out, tuple) and out else out
+        return written_into(shown, into, result if where is True else comparison.where(where, result, into), broadcasts=True)
 
     call.__name__ = call.__qualname__ = shown
     return call

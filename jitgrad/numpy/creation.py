@@ -231,7 +231,8 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 def indices(dimensions: Any, dtype: Any = int) -> Tensor:
     """The coordinates of every element of an array of that shape, stacked."""
-    return in_dtype(stack([iota(tuple(dimensions), k) for k in range(len(dimensions))]), dtype)
+    shape = tuple(dimensions)
+    return in_dtype(stack([iota(shape, k) for k in range(len(shape))]), dtype)
 
 
 def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = None, **keywords: Any) -> Any:

@@ -10,7 +10,8 @@ import numpy as np
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
-from jitgrad.numpy.arguments import FLOAT64, Ufunc, as_ufunc, float_of, floating, floats_of, refuse, tensor_of
+from jitgrad.numpy.arguments import FLOAT64, Ufunc, as_ufunc, float_of, floating, floats_of, tensor_of
+from jitgrad.numpy.output import takes_out
 from jitgrad.ops import arithmetic, comparison, complex_numbers, complex_parts, rounding, transcendental, trigonometric
 from jitgrad.ops.complex_parts import is_complex
 from jitgrad.ops.creation import zeros_like
@@ -189,15 +190,15 @@ degrees: Ufunc = as_ufunc(_degrees, "rad2deg")
 rad2deg: Ufunc = degrees
 
 
-def isposinf(x: Any, out: None = None) -> Tensor:
+@takes_out
+def isposinf(x: Any, out: Any = None) -> Tensor:
     """Whether each element is positive infinity."""
-    refuse("isposinf", out=out)
     return comparison.equal(floating(x), math.inf)
 
 
-def isneginf(x: Any, out: None = None) -> Tensor:
+@takes_out
+def isneginf(x: Any, out: Any = None) -> Tensor:
     """Whether each element is negative infinity."""
-    refuse("isneginf", out=out)
     return comparison.equal(floating(x), -math.inf)
 
 
@@ -251,9 +252,9 @@ def sinc(x: Any) -> Tensor:
     return comparison.where(near, series, arithmetic.divide(trigonometric.sin(far), far))
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, out: None = None, *, min: Any = None, max: Any = None) -> Tensor:
+@takes_out
+def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Tensor:
     """``a`` between the bounds, of which None is no bound."""
-    refuse("clip", out=out)
     low, high = (tensor_or_none(min if a_min is None else a_min), tensor_or_none(max if a_max is None else a_max))
     return arithmetic.clip(tensor_of(a), low, high)
 
@@ -263,9 +264,9 @@ def tensor_or_none(x: Any) -> Any:
     return tensor_of(x) if isinstance(x, (list, tuple)) else x
 
 
-def round(a: Any, decimals: int = 0, out: None = None) -> Tensor:
+@takes_out
+def round(a: Any, decimals: int = 0, out: Any = None) -> Tensor:
     """The nearest multiples of ``10**-decimals``, ties to even."""
-    refuse("round", out=out)
     return rounding.round(tensor_of(a), decimals)
 
 

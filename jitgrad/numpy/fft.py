@@ -14,7 +14,8 @@ from jitgrad.core.aval import normalize_axes
 from jitgrad.core.errors import shown
 from jitgrad.core.missing_names import meant
 from jitgrad.core.tensor import Tensor
-from jitgrad.numpy.arguments import refuse, tensor_of
+from jitgrad.numpy.arguments import tensor_of
+from jitgrad.numpy.output import takes_out
 from jitgrad.ops import fourier, joining
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.keywords import takes_dim
@@ -33,111 +34,111 @@ def listed(x: Lengths | Axes) -> Any:
     return (x,) if isinstance(x, (int, np.integer)) else x
 
 
+@takes_out
 @takes_dim(input="a")
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Tensor:
+def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Tensor:
     """The discrete Fourier transform along ``axis``, of ``n`` points: ``a`` is cropped, or padded with zeros.
 
     ``norm`` says which direction divides by n: "backward" (the default) the inverse, "forward" this one, "ortho" both by
     the square root. Raises ShapeError for ``n < 1``.
     """
-    refuse("fft.fft", out=out)
     return fourier.transform("fft", tensor_of(a), (n,), (axis,), norm, inverse=False)
 
 
+@takes_out
 @takes_dim(input="a")
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Tensor:
+def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Tensor:
     """The inverse of :func:`fft`, with its arguments."""
-    refuse("fft.ifft", out=out)
     return fourier.transform("ifft", tensor_of(a), (n,), (axis,), norm, inverse=True)
 
 
+@takes_out
 @takes_dim(input="a")
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Tensor:
+def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Tensor:
     """The ``n // 2 + 1`` first elements of the transform of real ``a``; the others are their conjugates.
 
     Raises DtypeError for a complex ``a``.
     """
-    refuse("fft.rfft", out=out)
     return fourier.transform_real("rfft", tensor_of(a), (n,), (axis,), norm)
 
 
+@takes_out
 @takes_dim(input="a")
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Tensor:
+def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Tensor:
     """The ``n`` real numbers with the half spectrum ``a``, by default ``2 * (m - 1)`` for m elements along ``axis``.
 
     The imaginary parts of the first element, and of the last for an even n, do not count.
     """
-    refuse("fft.irfft", out=out)
     return fourier.transform_to_real("irfft", tensor_of(a), (n,), (axis,), norm)
 
 
+@takes_out
 @takes_dim(input="a")
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Tensor:
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Tensor:
     """The real spectrum of ``n`` numbers whose second half are conjugates of the first, which ``a`` holds."""
-    refuse("fft.hfft", out=out)
     return fourier.hermitian("hfft", tensor_of(a), (n,), (axis,), norm)
 
 
+@takes_out
 @takes_dim(input="a")
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Tensor:
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Tensor:
     """The inverse of :func:`hfft`."""
-    refuse("fft.ihfft", out=out)
     return fourier.to_hermitian("ihfft", tensor_of(a), (n,), (axis,), norm)
 
 
+@takes_out
 @takes_dim(input="a", dim="axes")
-def fftn(a: Any, s: Lengths = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Tensor:
+def fftn(a: Any, s: Lengths = None, axes: Axes = None, norm: str | None = None, out: Any = None) -> Tensor:
     """The transform over ``axes`` (all, or as many of the last as ``s`` has lengths), cropped or padded to ``s``."""
-    refuse("fft.fftn", out=out)
     return fourier.transform("fftn", tensor_of(a), listed(s), listed(axes), norm, inverse=False)
 
 
+@takes_out
 @takes_dim(input="a", dim="axes")
-def ifftn(a: Any, s: Lengths = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Tensor:
+def ifftn(a: Any, s: Lengths = None, axes: Axes = None, norm: str | None = None, out: Any = None) -> Tensor:
     """The inverse of :func:`fftn`, with its arguments."""
-    refuse("fft.ifftn", out=out)
     return fourier.transform("ifftn", tensor_of(a), listed(s), listed(axes), norm, inverse=True)
 
 
+@takes_out
 @takes_dim(input="a", dim="axes")
-def rfftn(a: Any, s: Lengths = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Tensor:
+def rfftn(a: Any, s: Lengths = None, axes: Axes = None, norm: str | None = None, out: Any = None) -> Tensor:
     """:func:`rfft` along the last of ``axes``, then :func:`fft` along the others."""
-    refuse("fft.rfftn", out=out)
     return fourier.transform_real("rfftn", tensor_of(a), listed(s), listed(axes), norm)
 
 
+@takes_out
 @takes_dim(input="a", dim="axes")
-def irfftn(a: Any, s: Lengths = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Tensor:
+def irfftn(a: Any, s: Lengths = None, axes: Axes = None, norm: str | None = None, out: Any = None) -> Tensor:
     """The inverse of :func:`rfftn`: :func:`irfft` along the last of ``axes`` comes last."""
-    refuse("fft.irfftn", out=out)
     return fourier.transform_to_real("irfftn", tensor_of(a), listed(s), listed(axes), norm)
 
 
+@takes_out
 @takes_dim(input="a", dim="axes")
-def fft2(a: Any, s: Lengths = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None) -> Tensor:
+def fft2(a: Any, s: Lengths = None, axes: Axes = (-2, -1), norm: str | None = None, out: Any = None) -> Tensor:
     """:func:`fftn` over two axes."""
-    refuse("fft.fft2", out=out)
     return fourier.transform("fft2", tensor_of(a), listed(s), listed(axes), norm, inverse=False)
 
 
+@takes_out
 @takes_dim(input="a", dim="axes")
-def ifft2(a: Any, s: Lengths = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None) -> Tensor:
+def ifft2(a: Any, s: Lengths = None, axes: Axes = (-2, -1), norm: str | None = None, out: Any = None) -> Tensor:
     """:func:`ifftn` over two axes."""
-    refuse("fft.ifft2", out=out)
     return fourier.transform("ifft2", tensor_of(a), listed(s), listed(axes), norm, inverse=True)
 
 
+@takes_out
 @takes_dim(input="a", dim="axes")
-def rfft2(a: Any, s: Lengths = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None) -> Tensor:
+def rfft2(a: Any, s: Lengths = None, axes: Axes = (-2, -1), norm: str | None = None, out: Any = None) -> Tensor:
     """:func:`rfftn` over two axes."""
-    refuse("fft.rfft2", out=out)
     return fourier.transform_real("rfft2", tensor_of(a), listed(s), listed(axes), norm)
 
 
+@takes_out
 @takes_dim(input="a", dim="axes")
-def irfft2(a: Any, s: Lengths = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None) -> Tensor:
+def irfft2(a: Any, s: Lengths = None, axes: Axes = (-2, -1), norm: str | None = None, out: Any = None) -> Tensor:
     """:func:`irfftn` over two axes."""
-    refuse("fft.irfft2", out=out)
     return fourier.transform_to_real("irfft2", tensor_of(a), listed(s), listed(axes), norm)
 
 

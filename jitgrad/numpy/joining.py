@@ -13,7 +13,8 @@ from jitgrad.core.aval import normalize_axis
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.op_sequences import op_sequence
-from jitgrad.numpy.arguments import in_dtype, refuse, tensor_of, tensors_of
+from jitgrad.numpy.arguments import in_dtype, tensor_of, tensors_of
+from jitgrad.numpy.output import takes_out
 from jitgrad.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 from jitgrad.ops import joining
 from jitgrad.ops.indexing import take
@@ -22,24 +23,24 @@ from jitgrad.ops.operand import contents_of
 from jitgrad.ops.placement import beside_operands
 
 
+@takes_out
 @op_sequence
 @beside_operands
 def concatenate(
-    arrays: Any, /, axis: int | None = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind"
+    arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Tensor:
     """Arrays one after the other along an axis that exists (None: flattened first)."""
-    refuse("concatenate", out=out)
     return in_dtype(joining.concat(tensors_of(arrays), axis), dtype)
 
 
 concat = concatenate
 
 
+@takes_out
 @op_sequence
 @beside_operands
-def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
+def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Arrays of one shape along a new axis."""
-    refuse("stack", out=out)
     return in_dtype(joining.stack(tensors_of(arrays), axis), dtype)
 
 

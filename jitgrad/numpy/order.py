@@ -14,6 +14,7 @@ from jitgrad.core.errors import ArgumentError, ShapeError, TracedValueError, sho
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
 from jitgrad.numpy.arguments import INT64, floating, refuse, tensor_of
+from jitgrad.numpy.output import takes_out
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import comparison, creation, reduce, sorting
 from jitgrad.ops.arithmetic import add, astype, maximum, minimum, multiply, subtract
@@ -167,24 +168,24 @@ def _between(low: Tensor, high: Tensor, position: Any, method: str) -> Tensor:
     return low if method == "lower" else high
 
 
+@takes_out
 def quantile(
-    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+    a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: bool = False,
 ) -> Tensor:  # fmt: skip
     """The ``q``-quantiles over ``axis``, axes of ``q`` first; NaN where any element is.
 
     ``method`` is "linear", "lower", "higher", "midpoint" or "nearest".
     """
-    refuse("quantile", out=out)
     return _quantile(a, q, axis, method, keepdims, skip_nan=False)
 
 
+@takes_out
 def nanquantile(
-    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+    a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: bool = False,
 ) -> Tensor:  # fmt: skip
     """:func:`quantile` of the elements that are not NaN."""
-    refuse("quantile", out=out)
     return _quantile(a, q, axis, method, keepdims, skip_nan=True)
 
 
@@ -272,17 +273,17 @@ def extract(condition: Any, arr: Any) -> Tensor:
     return take(ravel(arr), flatnonzero(condition), 0)
 
 
+@takes_out
 @beside_operands
-def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) -> Tensor:
+def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Tensor:
     """The slices along ``axis`` (None: flattened) where ``condition`` is not zero."""
-    refuse("compress", out=out)
     return take(ravel(a) if axis is None else tensor_of(a), flatnonzero(condition), 0 if axis is None else axis)
 
 
+@takes_out
 @beside_operands
-def take_(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise") -> Tensor:
+def take_(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Tensor:
     """The slices along ``axis`` (None: flattened) at ``indices``; ``mode`` "clip" and "wrap" bring these within bounds."""
-    refuse("take", out=out)
     given, positions = (ravel(a) if axis is None else tensor_of(a)), tensor_of(indices)
     k = 0 if axis is None else axis
     if mode == "wrap":

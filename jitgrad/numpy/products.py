@@ -12,7 +12,8 @@ from jitgrad.core.aval import Dtype
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
-from jitgrad.numpy.arguments import in_dtype, refuse, tensor_of, tensors_of
+from jitgrad.numpy.arguments import in_dtype, tensor_of, tensors_of
+from jitgrad.numpy.output import takes_out
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import diagonals, linalg, reduce
 from jitgrad.ops import einsum as einsum_
@@ -47,36 +48,36 @@ def _met(x: Any, wanted: Dtype) -> Tensor:
     return in_dtype(given, np.promote_types(given.dtype, wanted))
 
 
+@takes_out
 @takes_precision
-def dot(a: Any, b: Any, out: None = None) -> Tensor:
+def dot(a: Any, b: Any, out: Any = None) -> Tensor:
     """The inner product of vectors, the product of matrices; otherwise over the last axis of ``a``."""
-    refuse("dot", out=out)
     return linalg.dot(tensor_of(a), tensor_of(b))
 
 
+@takes_out
 @takes_precision
-def matmul(x1: Any, x2: Any, /, out: None = None) -> Tensor:
+def matmul(x1: Any, x2: Any, /, out: Any = None) -> Tensor:
     """The product of matrices; leading axes broadcast, and vectors are rows or columns."""
-    refuse("matmul", out=out)
     return linalg.matmul(tensor_of(x1), tensor_of(x2))
 
 
+@takes_out
 @takes_dim()
-def vecdot(x1: Any, x2: Any, /, out: None = None, *, axis: int = -1) -> Tensor:
+def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1) -> Tensor:
     """The inner products of vectors along ``axis``."""
-    refuse("vecdot", out=out)
     return linalg.vecdot(tensor_of(x1), tensor_of(x2), axis=axis)
 
 
-def matvec(x1: Any, x2: Any, /, out: None = None) -> Tensor:
+@takes_out
+def matvec(x1: Any, x2: Any, /, out: Any = None) -> Tensor:
     """Matrices times vectors, over the last axes; leading axes broadcast."""
-    refuse("matvec", out=out)
     return linalg.matmul(tensor_of(x1), expand_dims(tensor_of(x2), -1))[..., 0]
 
 
-def vecmat(x1: Any, x2: Any, /, out: None = None) -> Tensor:
+@takes_out
+def vecmat(x1: Any, x2: Any, /, out: Any = None) -> Tensor:
     """Vectors, of complex numbers their conjugates, times matrices, over the last axes; leading axes broadcast."""
-    refuse("vecmat", out=out)
     return linalg.matmul(expand_dims(conjugated(tensor_of(x1)), -2), tensor_of(x2))[..., 0, :]
 
 
@@ -97,9 +98,9 @@ def inner(a: Any, b: Any, /) -> Tensor:
     return linalg.tensordot(x, y, ([x.ndim - 1], [y.ndim - 1]))
 
 
-def outer(a: Any, b: Any, out: None = None) -> Tensor:
+@takes_out
+def outer(a: Any, b: Any, out: Any = None) -> Tensor:
     """The products of every element of ``a`` with every one of ``b``."""
-    refuse("outer", out=out)
     return linalg.outer(tensor_of(a), tensor_of(b))
 
 
@@ -110,10 +111,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     return linalg.tensordot(tensor_of(a), tensor_of(b), axes)
 
 
+@takes_out
 @takes_precision
-def einsum(*operands: Any, out: None = None, dtype: Any = None, optimize: Any = False, casting: Any = None) -> Tensor:
+def einsum(*operands: Any, out: Any = None, dtype: Any = None, optimize: Any = False, casting: Any = None) -> Tensor:
     """Einstein's summation convention; contractions are always ordered (``optimize`` changes nothing)."""
-    refuse("einsum", out=out)
     if isinstance(operands[0], str):
         return in_dtype(einsum_.einsum(operands[0], *tensors_of(operands[1:])), dtype)
     return in_dtype(einsum_.einsum(*operands), dtype)
@@ -149,10 +150,10 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     return stack(parts, axisc if axisc >= 0 else parts[0].ndim + 1 + axisc)
 
 
+@takes_out
 @composed
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Tensor:
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Tensor:
     """The sum of a diagonal."""
-    refuse("trace", out=out)
     return reduce.sum(diagonals.diagonal(tensor_of(a), offset, axis1, axis2), -1, dtype=dtype)
 
 

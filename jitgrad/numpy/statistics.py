@@ -15,6 +15,7 @@ from jitgrad.core.monoid import sum_dtype
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
 from jitgrad.numpy.arguments import FLOAT64, INT64, floating, in_dtype, refuse, tensor_of
+from jitgrad.numpy.output import takes_out
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import arithmetic, reduce
 from jitgrad.ops.arithmetic import add, astype, conjugated, divide, multiply, subtract
@@ -29,20 +30,20 @@ from jitgrad.ops.running_products import cumulative_prod
 _where = where
 
 
+@takes_out
 def sum(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Tensor:
     """The sum over ``axis`` (None: all), of the elements where ``where`` is true, plus ``initial``."""
-    refuse("sum", out=out)
     total = reduce.sum(_only(a, where, 0), axis, keepdims, dtype=dtype)
     return total if initial is None else add(total, initial)
 
 
+@takes_out
 def prod(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Tensor:
     """The product over ``axis`` (None: all), of the elements where ``where`` is true, times ``initial``."""
-    refuse("prod", out=out)
     product = reduce.prod(_only(a, where, 1), axis, keepdims, dtype=dtype)
     return product if initial is None else multiply(product, initial)
 
@@ -53,18 +54,18 @@ def _only(a: Any, chosen: Any, otherwise: Any) -> Tensor:
     return given if chosen is None or chosen is True else _where(tensor_of(chosen), given, otherwise)
 
 
-def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Tensor:
+@takes_out
+def max(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Tensor:
     """The largest element over ``axis``, at least ``initial``; NaN if any is."""
-    refuse("max", out=out)
     if where is not None and where is not True and initial is None:
         raise ArgumentError("jitgrad.numpy.max: where= needs initial=, as in NumPy: the result where nothing is chosen")
     largest = reduce.max(_only(a, where, initial), axis=axis, keepdims=keepdims)
     return largest if initial is None else arithmetic.maximum(largest, initial)
 
 
-def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Tensor:
+@takes_out
+def min(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Tensor:
     """The smallest element over ``axis``, at most ``initial``; NaN if any is."""
-    refuse("min", out=out)
     if where is not None and where is not True and initial is None:
         raise ArgumentError("jitgrad.numpy.min: where= needs initial=, as in NumPy: the result where nothing is chosen")
     smallest = reduce.min(_only(a, where, initial), axis=axis, keepdims=keepdims)
@@ -75,57 +76,60 @@ amax = max
 amin = min
 
 
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
+@takes_out
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
     """The mean over ``axis``."""
-    refuse("mean", out=out, where=where)
+    refuse("mean", where=where)
     return reduce.mean(in_dtype(tensor_of(a), dtype), axis, keepdims)
 
 
+@takes_out
 def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False,
     *, where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Tensor:  # fmt: skip
     """The mean squared distance from the mean over ``axis``, divided by the count less ``ddof``."""
-    refuse("var", out=out, where=where, mean=mean)
+    refuse("var", where=where, mean=mean)
     return reduce.var(in_dtype(tensor_of(a), dtype), axis, keepdims, correction=ddof if correction is None else correction)
 
 
+@takes_out
 def std(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False,
     *, where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Tensor:  # fmt: skip
     """The square root of :func:`var`."""
-    refuse("std", out=out, where=where, mean=mean)
+    refuse("std", where=where, mean=mean)
     return reduce.std(in_dtype(tensor_of(a), dtype), axis, keepdims, correction=ddof if correction is None else correction)
 
 
-def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
+@takes_out
+def all(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
     """Whether all elements over ``axis`` are not zero."""
-    refuse("all", out=out)
     return reduce.all(_only(a, where, True), axis, keepdims)
 
 
-def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
+@takes_out
+def any(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
     """Whether any element over ``axis`` is not zero."""
-    refuse("any", out=out)
     return reduce.any(_only(a, where, False), axis, keepdims)
 
 
-def argmax(a: Any, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Tensor:
+@takes_out
+def argmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
     """The position of the first largest element."""
-    refuse("argmax", out=out)
     return reduce.argmax(tensor_of(a), axis, keepdims)
 
 
-def argmin(a: Any, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Tensor:
+@takes_out
+def argmin(a: Any, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
     """The position of the first smallest element."""
-    refuse("argmin", out=out)
     return reduce.argmin(tensor_of(a), axis, keepdims)
 
 
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Tensor:
+@takes_out
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Tensor:
     """The largest less the smallest element over ``axis``."""
-    refuse("ptp", out=out)
     return subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
@@ -135,16 +139,16 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor
     return reduce.sum(not_equal(tensor_of(a), 0), axis, keepdims, dtype=INT64)
 
 
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Tensor:
+@takes_out
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
     """The running sum along ``axis`` (None: flattened)."""
-    refuse("cumsum", out=out)
     given = tensor_of(a)
     return reduce.cumulative_sum(ravel(given) if axis is None else given, 0 if axis is None else axis, dtype=dtype)
 
 
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Tensor:
+@takes_out
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
     """The running product along ``axis`` (None: flattened), whose gradient is exact at zeros."""
-    refuse("cumprod", out=out)
     given = ravel(a) if axis is None else tensor_of(a)
     k = normalize_axis("cumprod", 0 if axis is None else axis, given.ndim)
     return cumulative_prod(in_dtype(given, dtype or sum_dtype(given.dtype)), k)
@@ -291,17 +295,17 @@ def _nan_extremum(choose: Callable[..., Tensor], worst: float, a: Any, axis: Any
     return where(nothing, math.nan, choose(_filled(given, worst), axis, keepdims))
 
 
+@takes_out
 @composed
-def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Tensor:
+def nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Tensor:
     """The largest of the elements that are not NaN."""
-    refuse("nanmax", out=out)
     return _nan_extremum(reduce.max, -math.inf, a, axis, keepdims)
 
 
+@takes_out
 @composed
-def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Tensor:
+def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Tensor:
     """The smallest of the elements that are not NaN."""
-    refuse("nanmin", out=out)
     return _nan_extremum(reduce.min, math.inf, a, axis, keepdims)
 
 

@@ -15,6 +15,7 @@ from jitgrad.ops import reduce as reductions
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.movement import reshape
 from jitgrad.ops.torch_names import cummax, cummin
+from jitgrad.ops.views import keep_elements
 
 _REDUCTIONS: Mapping[str, Callable[..., Tensor]] = {
     "add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.max, "minimum": reductions.min,
@@ -88,6 +89,7 @@ def _at(name: str, update: str) -> Callable[..., None]:
         if not isinstance(a, Tensor):
             given = type(a).__name__
             raise OperandError(f"jitgrad.numpy.{name}.at changes a tensor in place, got {given}: make it one with asarray(x)")
+        keep_elements(a)
         assign(a, getattr(a.at[indices], update)(tensor_of(b, a.dtype)))
 
     return at

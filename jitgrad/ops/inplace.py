@@ -386,6 +386,12 @@ def fill_(target: Tensor, value: Operand) -> Tensor:
     return target if filled(target, value) else assign(target, _value_as(value, target.dtype))
 
 
+def fill_elements(target: Tensor, value: Operand) -> None:
+    """NumPy's ``fill``: elements that were read keep their values."""
+    keep_elements(target)
+    fill_(target, value)
+
+
 def copy_(target: Tensor, source: Operand) -> Tensor:
     """Make ``target`` hold ``source``, broadcast and cast, in place (torch's ``copy_``)."""
     return assign(target, _value_as(source, target.dtype))

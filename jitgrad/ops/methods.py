@@ -47,12 +47,12 @@ from jitgrad.ops.bit_patterns import view
 from jitgrad.ops.creation import clone, detached
 from jitgrad.ops.flat_view import FlatView, fill_flat
 from jitgrad.ops.indexed_updates import IndexedUpdates
-from jitgrad.ops.inplace import assign, copy_, fill_, is_same_view, set_item, update, zero_
+from jitgrad.ops.inplace import assign, copy_, fill_, fill_elements, is_same_view, set_item, update, zero_
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.linalg import MATMUL, matmul
 from jitgrad.ops.matrix_exponential import matrix_exp
 from jitgrad.ops.memory_formats import check_memory_format
-from jitgrad.ops.operators import Binary, forward, is_operand, reflected
+from jitgrad.ops.operators import Binary, as_operand, forward, is_operand, reflected
 from jitgrad.ops.placement import move, names_device
 from jitgrad.ops.positional_axes import POSITIONAL_AXES
 from jitgrad.ops.subscript import get_item
@@ -64,7 +64,7 @@ from jitgrad.ops.views import is_element, is_view, keep_elements, stands_for_num
 
 def _in_place(function: Binary) -> Callable[[Tensor, Any], Any]:
     def change(self: Tensor, other: Any) -> Any:
-        if not is_operand(other):
+        if (other := as_operand(other)) is None:
             return NotImplemented
         # a float of the caller has no memory: other names of it keep their value
         if (get_immutable() and _is_immutable(self)) or is_element(self) or stands_for_number(self):
@@ -357,7 +357,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "type_as": _to,
     "zero_": zero_,
     "fill_": fill_,
-    "fill": fill_,
+    "fill": fill_elements,
     "copy_": copy_,
     "cfloat": _cast(np.complex64),
     "cdouble": _cast(np.complex128),

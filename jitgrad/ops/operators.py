@@ -34,10 +34,23 @@ def is_operand(x: Any) -> bool:
     return False
 
 
+def as_operand(x: Any) -> Any:
+    """``x`` as an operand: a list or tuple of numbers is an array, as in NumPy; None if an operator does not take it."""
+    if is_operand(x):
+        return x
+    if type(x) not in (list, tuple) or any(isinstance(part, Tensor) for part in x):
+        return None
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        return None
+    return array if array.dtype.kind in "biufc" else None
+
+
 def forward(function: Binary, op: OpDef | None = None) -> Binary:
     """``function(self, other)`` as an operator; ``op`` is what it applies, if it does nothing else."""
     if op is None:
-        return lambda self, other: function(self, other) if is_operand(other) else NotImplemented
+        return lambda self, other: NotImplemented if (y := as_operand(other)) is None else function(self, y)
     plans = op.plans
 
     def operator(self: Tensor, other: Any) -> Any:
@@ -69,7 +82,7 @@ def forward(function: Binary, op: OpDef | None = None) -> Binary:
                         if self._requires_grad:
                             record_planned(plan, (self, other), result, 2)
                         return result
-        return function(self, other) if is_operand(other) else NotImplemented
+        return NotImplemented if (y := as_operand(other)) is None else function(self, y)
 
     return operator
 
@@ -77,7 +90,7 @@ def forward(function: Binary, op: OpDef | None = None) -> Binary:
 def reflected(function: Binary, op: OpDef | None = None) -> Binary:
     """``function(other, self)`` as an operator."""
     if op is None:
-        return lambda self, other: function(other, self) if is_operand(other) else NotImplemented
+        return lambda self, other: NotImplemented if (y := as_operand(other)) is None else function(y, self)
     plans = op.plans
 
     def operator(self: Tensor, other: Any) -> Any:
@@ -90,7 +103,7 @@ def reflected(function: Binary, op: OpDef | None = None) -> Binary:
                     if self._requires_grad:
                         record_planned(plan, (other, self), out, 2)
                     return out
-        return function(other, self) if is_operand(other) else NotImplemented
+        return NotImplemented if (y := as_operand(other)) is None else function(y, self)
 
     return operator
 

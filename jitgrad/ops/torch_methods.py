@@ -33,6 +33,7 @@ from jitgrad.ops import (
     torch_arithmetic,
     torch_creation,
     torch_names,
+    torch_queries,
     triangles,
 )
 from jitgrad.ops.arithmetic import multiply
@@ -385,6 +386,8 @@ ONLY_IN_TORCH: Mapping[str, Any] = {
     "indices": property(lambda x: POSITIONAL_AXES.pair_of(x).indices, doc="The indices of torch's pair, of `x.max(1)` alone."),
     "is_nonzero": lambda self: bool(self),
     "is_sparse": property(lambda self: False, doc="False: there are no sparse tensors."),
+    "stride": torch_queries.stride_of,
+    "strides": property(torch_queries.strides_in_bytes, doc="The strides, in bytes, of the elements in a row."),
     "element_size": lambda self: self.dtype.itemsize,
     "is_cuda": property(lambda self: self.device != "cpu", doc="Whether the data is on a CUDA device."),
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from jitgrad.core.aval import normalize_axis
 from jitgrad.core.config import get_default_dtype
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
@@ -31,6 +33,20 @@ def chain_matmul(*matrices: Any) -> Tensor:
 def detach(input: Any) -> Tensor:
     """``input`` without its history, over the same memory."""
     return detached(asarray(input))
+
+
+def stride_of(self: Tensor, dim: int | None = None) -> Any:
+    """The steps, in elements, from one element to the next along each axis, or along ``dim``, as in `as_strided`.
+
+    They are those of the elements in a row, in the order of the axes, wherever they lie in memory.
+    """
+    steps = tuple([math.prod(self.shape[k:]) for k, _ in enumerate(self.shape, 1)])
+    return steps if dim is None else steps[normalize_axis("stride", dim, self.ndim)]
+
+
+def strides_in_bytes(self: Tensor) -> tuple[int, ...]:
+    """NumPy's ``strides``: those of `stride_of` in bytes."""
+    return tuple([step * self.dtype.itemsize for step in stride_of(self)])
 
 
 def fill(input: Any, value: Any) -> Tensor:

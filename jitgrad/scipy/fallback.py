@@ -7,11 +7,8 @@ from functools import wraps
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
-from jitgrad.core.errors import AutogradError
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.creation import asarray
+from jitgrad.numpy.missing import on_arrays
 
 
 def own_of_scipy(module: str, name: str) -> Any:
@@ -26,36 +23,17 @@ def own_of_scipy(module: str, name: str) -> Any:
         found = getattr(import_module(f"scipy.{module}"), name, None)
     except ImportError:
         return None
-    return _on_tensors(module, name, found) if callable(found) and not isinstance(found, type) else found
+    return _on_tensors(f"scipy.{module}.{name}", found) if callable(found) and not isinstance(found, type) else found
 
 
-def _on_tensors(module: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def array_of(x: Any) -> Any:
-        if isinstance(x, (list, tuple)) and type(x) in (list, tuple):
-            return type(x)(map(array_of, x))
-        if not isinstance(x, Tensor):
-            return x
-        if x.requires_grad:
-            raise AutogradError(
-                f"scipy.{module}.{name} is SciPy's own, and has no gradient: pass x.detach(), or make it an op: "
-                f"jg.custom_op(forward=scipy.{module}.{name}, vjp=...)"
-            )
-        return np.asarray(x)
+def _on_tensors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    on_tensors = on_arrays(name, function)
 
     def has_tensor(x: Any) -> bool:
         return isinstance(x, Tensor) or (type(x) in (list, tuple) and any(map(has_tensor, x)))
 
     @wraps(function)
-    def on_tensors(*args: Any, **kwargs: Any) -> Any:
-        if not any(map(has_tensor, (*args, *kwargs.values()))):
-            return function(*args, **kwargs)
-        result = function(*map(array_of, args), **{k: array_of(x) for k, x in kwargs.items()})
-        return _tensors_of(result)
+    def of_tensors_only(*args: Any, **kwargs: Any) -> Any:
+        return (on_tensors if any(map(has_tensor, (*args, *kwargs.values()))) else function)(*args, **kwargs)
 
-    return on_tensors
-
-
-def _tensors_of(result: Any) -> Any:
-    if isinstance(result, (np.ndarray, np.number)) and result.dtype.kind in "biufc":
-        return asarray(result)
-    return tuple(map(_tensors_of, result)) if type(result) is tuple else result
+    return of_tensors_only

@@ -56,8 +56,8 @@ def test_gradients_flow_through_lists_of_tensors():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: np.sum(X, out=X), r"sum takes no out=.*assign the result: y\[...\] = sum"),
-        (lambda: np.exp(X, out=X), "exp takes no out="),
+        (lambda: np.sum(X, out=X), r"sum: a result .* does not fit into out= of shape"),
+        (lambda: np.exp(X, out="x"), "out= is a tensor or an array, got str"),
         (lambda: np.exp(X, where=X > 0), r"exp takes no where=: choose the elements with where\("),
         (lambda: np.zeros(2, float, "F"), "zeros takes no order="),
         (lambda: np.max(X, where=X > 0), "where= needs initial="),
@@ -79,7 +79,7 @@ def test_what_is_refused_says_what_to_do(call, words):
         ("clongdouble", "complex128"),
         ("frompyfunc", "elementwise"),
         ("nanargxyz", "neither has NumPy"),
-        ("packbits", r"custom_op\(forward=numpy.packbits"),
+        ("busday_count", r"custom_op\(forward=numpy.busday_count"),
     ],
 )
 def test_a_missing_name_says_what_to_use(name, words):

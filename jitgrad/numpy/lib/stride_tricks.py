@@ -10,9 +10,35 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import tensor_of
 from jitgrad.numpy.shapes import broadcast_arrays, broadcast_to
 from jitgrad.ops.operand import Operand
+from jitgrad.ops.scattering import as_strided as _elements_of
+from jitgrad.ops.torch_queries import strides_in_bytes
 from jitgrad.ops.windows import windows_along
 
-__all__ = ["broadcast_arrays", "broadcast_to", "sliding_window_view"]
+__all__ = ["as_strided", "broadcast_arrays", "broadcast_to", "sliding_window_view"]
+
+
+def as_strided(
+    x: Operand,
+    shape: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    subok: bool = False,
+    writeable: bool = True,
+) -> Tensor:
+    """The elements of ``x`` in a row, in steps of ``strides`` bytes along the axes of ``shape``: a copy with gradients.
+
+    ``subok`` and ``writeable`` change nothing.
+
+    Raises ArgumentError: steps are no whole elements, or lead out of ``x``.
+    """
+    given = tensor_of(x)
+    steps = strides_in_bytes(given) if strides is None else tuple(strides)
+    if any(step % given.dtype.itemsize for step in steps):
+        raise ArgumentError(
+            f"as_strided: strides={steps} are bytes, and no multiples of the {given.dtype.itemsize} bytes of an element of "
+            f"{given.aval}: x.strides has those of x"
+        )
+    sizes = given.shape if shape is None else tuple(shape)
+    return _elements_of(given, sizes, [step // given.dtype.itemsize for step in steps])
 
 
 def sliding_window_view(
