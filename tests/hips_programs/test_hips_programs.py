@@ -10,7 +10,7 @@ import pytest
 
 from tests.ported import assert_compiled_is_eager, eager, program_for
 
-PROGRAMS = ["gaussian_process", "variational"]
+PROGRAMS = ["gaussian_process", "variational", "drum"]
 
 
 def program(name: str, changed: bool) -> types.ModuleType:

@@ -13,6 +13,7 @@ from tests.ported import assert_compiled_is_eager, eager, program_for
 
 PROGRAMS = [
     "hmc", "kalman", "neural_ode", "convnet", "ising", "particle_filter", "baum_welch", "ray_tracer", "graph_network", "gathers",
+    "prng_counters", "automata", "optimiser_chain",
 ]  # fmt: skip
 
 

@@ -20,6 +20,7 @@ PROGRAMS = [
     *("sets_and_tags", "resnet", "normalised_weights"),
     *("word2vec", "nanogpt_cache", "masked_lm", "ctc_forward"),
     *("vit", "lora", "functional_transforms", "codebook", "custom_gradients", "rendering", "energy_models"),
+    *("moe", "swin"),
 ]
 # with numbers that become arguments or decide a branch, and in both modes of the model
 TRACES = {"lora": 3, "codebook": 3, "trainer": 5, "vqvae": 4, "ema_accumulation": 9, "ode_adjoint": 4, "normalised_weights": 4}
