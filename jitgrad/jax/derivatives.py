@@ -32,7 +32,7 @@ def value_and_grad(
     if allow_int:
         raise AutogradError("allow_int=True: integers have no gradient here; name floating arguments by argnums=")
     if not holomorphic:
-        return _jitgrad.value_and_grad(fun, argnums, has_aux)  # type: ignore[no-any-return]
+        return _jitgrad.value_and_grad(fun, argnums, has_aux)
 
     @wraps(fun)
     def with_derivative(*args: Any, **kwargs: Any) -> Any:
@@ -69,7 +69,7 @@ def grad(
 ) -> Callable[..., Any]:
     """The gradient of `value_and_grad` alone; with ``has_aux`` a pair of it and what else the function returns."""
     if not holomorphic and not allow_int:
-        return _jitgrad.grad(fun, argnums, has_aux)  # type: ignore[no-any-return]
+        return _jitgrad.grad(fun, argnums, has_aux)
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @wraps(fun)

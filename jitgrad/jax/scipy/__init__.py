@@ -1,7 +1,4 @@
-"""jax.scipy: jitgrad.scipy but for what JAX gives another meaning.
-
-Imports autograd, core, flatten_util, lax, numpy, ops, scipy.
-"""
+"""jax.scipy: jitgrad.scipy but for what JAX gives another meaning; imports core, lax, numpy, scipy."""
 
 from typing import Any as _Any
 

@@ -1,4 +1,4 @@
-"""jax.scipy.sparse: solutions of linear systems whose matrix is a function; imports core, ops, autograd, flatten_util, lax."""
+"""jax.scipy.sparse: solutions of linear systems of functions; imports core, ops, autograd, numpy, flatten_util, lax."""
 
 from jitgrad.jax.scipy.sparse import linalg as linalg
 

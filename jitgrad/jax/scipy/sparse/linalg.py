@@ -174,7 +174,8 @@ def _minimal_residuals(A: Linear, b: Tensor, x: Tensor, least: Any, turns: int, 
         start = M(r)
         basis, columns = [divide(start, norm(start))], []
         for k in range(restart):
-            image, column = M(A(basis[k])), []
+            image = M(A(basis[k]))
+            column: list[Tensor] = []
             for _again in range(2):  # the second time for digits that the first lost
                 for j, direction in enumerate(basis):
                     part = dot(direction, image)
