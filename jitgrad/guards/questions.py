@@ -60,7 +60,7 @@ def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
             frame.reads.imports.setdefault(args[0], frame.origin())
     elif isinstance(callee, FunctionType) and callee.__module__ == inspect.__name__:
         _signatures(frame, args)
-    elif callee in (str, repr, format) and args and isinstance(args[0], np.ndarray):
+    elif (callee is str or callee is repr or callee is format) and args and isinstance(args[0], np.ndarray):
         _again(frame, np.get_printoptions, [])
     elif callee is callable and args and _is_known(args[0]):
         guard_class_attribute(frame.reads, type(args[0]), "__call__", frame.origin())
