@@ -245,6 +245,7 @@ class Trace(NumberClasses):
         self.rebind(target, atom)
         target._storage.bump()
         self._propagate(target)
+        self.reshapes.after_change(target._storage, self.current(above[0].parent if above else target))
 
     def replace(self, target: Tensor, new: Tensor) -> None:
         self._keep_histories(target)
