@@ -65,26 +65,38 @@ class MemoryOrders:
             return is_element_view(tensor._view)
         if id(tensor) in self._lifted:
             return self._of_input(tensor, is_element_view, False)
-        return is_element_view(tensor._view) or self._is_scalar(tensor)
+        return is_element_view(tensor._view) or self.is_made_scalar(tensor)
 
     def is_view(self, tensor: Tensor) -> bool:
         """Whether eager execution has a view of another tensor for ``tensor``."""
         known = id(tensor) in self._lifted
         return self._of_input(tensor, is_view, False) if known else is_view(tensor._view)
 
-    def array_of(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
-        """The argument for which ``tensor`` stands, if that is an array."""
+    def array_of(self, tensor: Tensor) -> Any:
+        """An array or NumPy scalar like that which eager execution may have for ``tensor``, if the call has any; else None."""
         known = self._lifted.get(id(tensor))
-        if known is None or known[1].kind is not SourceKind.ARGUMENT or not self.arguments:
+        if known is not None and known[1].kind is SourceKind.ARGUMENT and self.arguments:
+            argument = self.arguments[known[1].key]
+            return argument if isinstance(argument, np.ndarray) else None
+        if self.outer is not None:
+            return self.outer.array_of(tensor)
+        if known is not None or type(tensor._data) is not Value:
             return None
-        argument = self.arguments[known[1].key]
-        return argument if isinstance(argument, np.ndarray) else None
+        array = next((x for x in self.arguments if isinstance(x, np.ndarray)), None)  # it may be computed of that
+        return tensor.dtype.type(0) if self.is_made_scalar(tensor) or (array is not None and not tensor.shape) else array
+
+    def ask_class(self) -> None:
+        """Note that the function asks for the class of what may be an array, for which a tensor stands."""
+        self.asked_class |= any(not isinstance(x, Tensor) for x in self.arguments)
+        if self.outer is not None:
+            self.outer.ask_class()
 
     def add_array(self, tensor: Tensor) -> None:
         """Note that ``tensor`` stands for an array without axes or a NumPy scalar of the call."""
         self._operands.add(tensor._data)
 
-    def _is_scalar(self, tensor: Tensor) -> bool:
+    def is_made_scalar(self, tensor: Tensor) -> bool:
+        """Whether operators made ``tensor`` of NumPy scalars and arrays without axes: eager execution has a NumPy scalar."""
         if self._operands:
             for node in self._nodes[self._followed :]:
                 of_scalars = node.op in _OPERATORS and not self._operands.isdisjoint(node.ins)

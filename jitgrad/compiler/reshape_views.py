@@ -64,6 +64,7 @@ class ReshapeViews:
         self.copies: dict[int, tuple[View, Value, Value]] = {}
         self._producers: dict[Value, TraceNode] = {}
         self._indexed = 0
+        self._earlier: dict[Value, Value] = {}  # contents after changes in place, and those that got the layout
 
     def shares(self, view: View, earlier: Sequence[View], root: Value) -> bool:
         """Whether eager gives a view for the reshape ``view``, after the views ``earlier`` of a
@@ -109,6 +110,10 @@ class ReshapeViews:
                 )
             self.contiguous |= sources
 
+    def after_change(self, storage: Storage, contents: Value) -> None:
+        """A change in place gave ``storage`` these ``contents``, which have the layout that it had."""
+        self._earlier[contents] = self.first_contents(storage, contents)
+
     def layout_sources(self, root: Value, nodes: Sequence[TraceNode]) -> set[Value] | None:
         """The inputs whose layout decides that of ``root``; None if it need not be C-contiguous."""
         for new in nodes[self._indexed :]:
@@ -118,6 +123,7 @@ class ReshapeViews:
         pending, seen = [root], {root}
         while pending:
             value = pending.pop()
+            value = self._earlier.get(value, value)
             if (node := self._producers.get(value)) is None:
                 found.add(value)
             elif node.op in (PERMUTE_DIMS, BROADCAST_TO):

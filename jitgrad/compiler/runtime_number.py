@@ -143,7 +143,7 @@ def check_operands(op: OpDef, operands: tuple[Any, ...], avals: list[Aval], attr
         return
     dtypes, _ = op.dtypes(avals, **attrs)
     for k, x in numbers.items():
-        if dtypes[k].kind in "iu" and (x.bound is None or not _holds(dtypes[k], x.bound)):
+        if dtypes[k].kind in "iu" and (x.bound is None or not holds(dtypes[k], x.bound)):
             raise x.needed(f"{op.name} of dtype {dtypes[k]}")
 
 
@@ -155,7 +155,8 @@ def _check_attribute(op: OpDef, attribute: Any) -> None:
             _check_attribute(op, x)
 
 
-def _holds(dtype: np.dtype[Any], bound: int) -> bool:
+def holds(dtype: np.dtype[Any], bound: int) -> bool:
+    """Whether the dtype has all ints whose absolute value is at most ``bound``."""
     limits = np.iinfo(dtype)
     return bool(limits.min <= -bound and bound <= limits.max)
 

@@ -12,6 +12,7 @@ from jitgrad.compiler.constant_values import known_contents, missing_value, rais
 from jitgrad.compiler.decisions import Decisions
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.memory_orders import MemoryOrders
+from jitgrad.compiler.number_classes import NumberClasses
 from jitgrad.compiler.replaced_data import assign_data
 from jitgrad.compiler.requires_grad_flags import RequiresGradFlags
 from jitgrad.compiler.reshape_views import ReshapeViews, View, repeats
@@ -34,12 +35,13 @@ from jitgrad.ops.movement import RESHAPE
 from jitgrad.ops.views import WRITERS
 
 
-class Trace:
+class Trace(NumberClasses):
     """Records every op applied under it. Touched outside Tensors become inputs; their changes are kept here."""
 
     tracing = True
 
     def __init__(self, name: str, device: str = "cpu") -> None:
+        super().__init__()
         self.name = name
         self.since: int = next_sequence()  # the nodes of its tensors have higher numbers
         self.generator_states: list[Tensor] = []  # may be on the host, whatever the device
@@ -63,9 +65,6 @@ class Trace:
         self.leaves: dict[int, Atom] = {}  # values with the histories of what leaves stand for, by their ids
         self.before: dict[Edge, Atom] = {}  # results of nodes before they were changed in place, by node
         self.has_numbers: bool = False  # whether an argument is a RuntimeNumber
-        self.numbers: set[Atom] = set()  # number arguments and results of these alone
-        self.scalars: dict[Atom, tuple[int, Any]] = {}  # positions and values of number arguments
-        self.values_needed: set[int] = set()  # positions of those whose value the function asked for
         self.relied: list[tuple[np.ndarray[Any, Any] | Tensor, Origin]] = []  # whose elements decided what was recorded
         self.decisions: Decisions = Decisions()
         self.alive: list[Any] = []  # keeps objects alive whose id is a key above
@@ -84,9 +83,6 @@ class Trace:
         """A leaf Tensor that stands for the flat argument number ``position``."""
         source = InputSource(SourceKind.ARGUMENT, position)
         return self._argument_tensor(self.add_input(aval, source, requires_grad), source, requires_grad)
-
-    def stands_for_number(self, tensor: Tensor) -> bool:
-        return type(tensor._data) is Value and tensor._data in self.numbers
 
     def stand_in(self, source: InputSource, outside: Tensor) -> Tensor:
         """A Tensor that stands for ``outside``, an argument or a gradient, which comes from ``source``.
@@ -241,12 +237,15 @@ class Trace:
         atom = self.atom(STOP_GRADIENT, value)
         if isinstance(atom, Literal):
             raise TraceError("in-place change to a number: pass a tensor")
+        if not target.shape and self.orders.array_of(target) is not None:
+            self.orders.ask_class()  # eager execution may have a NumPy scalar, of which other names keep their value
         above = self.views_above(target)
         self.reshapes.before_change(target, above, self.current(above[0].parent if above else target), self.nodes)
         self._keep_histories(target)
         self.rebind(target, atom)
         target._storage.bump()
         self._propagate(target)
+        self.reshapes.after_change(target._storage, self.current(above[0].parent if above else target))
 
     def replace(self, target: Tensor, new: Tensor) -> None:
         self._keep_histories(target)

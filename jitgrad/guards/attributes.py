@@ -16,7 +16,7 @@ import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.array_classes import class_was_asked
+from jitgrad.guards.array_classes import class_was_asked, number_behind
 from jitgrad.guards.denylist import ENVIRONMENT, is_jitgrad_class, is_native
 from jitgrad.guards.guard import IMMUTABLE, AttributesPath, Path, behaves_alike
 from jitgrad.guards.object_state import MISSING, instance_dict, is_heap_type, lookup, reads_everything, title
@@ -96,10 +96,10 @@ def builtin(reads: Reads, scope: dict[str, Any], name: str, origin: Origin) -> A
 
 def _tensor_attribute(reads: Reads, tensor: Tensor, name: str, origin: Origin) -> Any:
     """Shapes are known; of methods it is guarded that nobody replaces them."""
+    if name == "__class__" or (number := number_behind(tensor)) is not None and not hasattr(number, name):
+        class_was_asked(tensor)
     if name in ("shape", "dtype", "ndim"):
         return getattr(tensor, name)
-    if name == "__class__":
-        class_was_asked(tensor)
     cls = type(tensor)
     method = lookup(cls, name)
     if isinstance(method, FunctionType):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.guards.array_classes import attribute_was_asked
+from jitgrad.guards.array_classes import attribute_was_asked, class_of_result_was_asked
 from jitgrad.guards.attributes import UNKNOWN
 from jitgrad.guards.containers import read_item
 from jitgrad.guards.denylist import is_consumed_by_reading, is_read_unseen
@@ -70,6 +70,8 @@ def apply_getter(frame: ShadowFrame, getter: Any, args: Args) -> Any:
 
 def _getattr(frame: ShadowFrame, args: Args, *, plain: bool = False) -> Any:
     target, name, default = (*args, UNKNOWN, UNKNOWN, UNKNOWN)[:3]
+    if target is UNKNOWN:
+        class_of_result_was_asked()
     attribute_was_asked(target, name)
     if isinstance(name, str):
         value = frame.attribute(target, name, plain=plain)

@@ -49,6 +49,11 @@ _JUDGE_ITEMS = (any, all, filter)  # read whether items are empty
 _SLEEP = (time.sleep,)
 
 
+def _is_one_of(callee: Any, functions: tuple[Any, ...]) -> bool:
+    """By identity: the ``==`` of a callable object is the user's."""
+    return any(callee is function for function in functions)
+
+
 def _names_fields(frame: ShadowFrame, callee: Any) -> bool:
     """Whether ``namedtuple`` evaluates a text that it made of its arguments, which gives the same again."""
     return callee is eval and frame.frame.f_code is _NAMEDTUPLE
@@ -75,7 +80,8 @@ def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
     remedy = remedy_for(callee) if callee is not UNKNOWN else None
     if callee is print or callee is builtins.open:
         frame.reads.prints[f"{callee.__name__} ({frame.origin()})"] = None
-    if remedy is not None and not (callee in _SLEEP or writes_file(callee, args, keywords) or _names_fields(frame, callee)):
+    known = _is_one_of(callee, _SLEEP) or writes_file(callee, args, keywords) or _names_fields(frame, callee)
+    if remedy is not None and not known:
         return read_unrepeatable(frame, callee, remedy)
     if isinstance(callee, MethodType):
         return observe_call(frame, callee.__func__, [callee.__self__, *args], keywords)
@@ -213,11 +219,11 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
         return rule(frame, args)
     if isinstance(callee, weakref.ref) or (isinstance(receiver, ContextVar) and name == "get"):
         return _follow_reference(frame, callee, args)
-    if callee in _WITHOUT_READING or callee in _SLEEP:
+    if _is_one_of(callee, _WITHOUT_READING) or _is_one_of(callee, _SLEEP):
         return UNKNOWN
     if args and is_container(args[0]) and (hasattr(callee, "__objclass__") or args[0] is receiver):
         return container_method(frame, name, args)
-    if callee in _EACH_ITEM:
+    if _is_one_of(callee, _EACH_ITEM):
         return _each_item(frame, callee, args)
     if name in ("__reduce_ex__", "__reduce__", "__getstate__"):
         frame.contents.everything(args[0], frame.origin(), attributes=True)
@@ -249,12 +255,12 @@ def _each_item(frame: ShadowFrame, callee: Any, args: Args) -> Any:
     """A loop of C code over its arguments, which may call another argument for each item."""
     items: list[PartOf] = []
     for arg in args:
-        if callee in _GIVE_AN_ITEM or (callee is sorted and len(args) == 1):
+        if _is_one_of(callee, _GIVE_AN_ITEM) or (callee is sorted and len(args) == 1):
             frame.used(arg)
         item = _value_of_pairs(frame, arg) if callee is dict else frame.iterate(arg)
         if isinstance(item, PartOf):
             items.append(item)
-        if callee in _JUDGE_ITEMS:
+        if _is_one_of(callee, _JUDGE_ITEMS):
             frame.truth(item)
     given = [candidate for item in items for candidate in frame.candidates(item)]
     for function in args:
@@ -269,9 +275,9 @@ def _each_item(frame: ShadowFrame, callee: Any, args: Args) -> Any:
                 for item in held:
                     apply_getter(frame, function, [item])
     result = join(items)
-    if result is None or callee is map or callee in _GIVE_AN_ITEM:  # the function of map may take items apart
+    if result is None or callee is map or _is_one_of(callee, _GIVE_AN_ITEM):  # the function of map may take items apart
         return UNKNOWN if result is None else result
-    return result.around(2 if callee in _GIVE_TUPLES else 1)
+    return result.around(2 if _is_one_of(callee, _GIVE_TUPLES) else 1)
 
 
 def _is_of_c(value: Any) -> bool:

@@ -56,11 +56,11 @@ def reads_everything(cls: type) -> bool:
 
 def instance_dict(value: Any) -> dict[str, Any] | None:
     """The dict of the attributes of ``value``, without running the user's ``__getattribute__``."""
-    if isinstance(value, threading.local):
-        return value.__dict__
     try:
+        if isinstance(value, threading.local):
+            return value.__dict__
         storage = object.__getattribute__(value, "__dict__")
-    except AttributeError:
+    except (AttributeError, ReferenceError):  # the object of a weakref.proxy may be gone
         return None
     return storage if isinstance(storage, dict) else None
 

@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import is_number_of_trace
-from jitgrad.core.context import current_interpreter
-from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.array_classes import class_was_asked, instance_was_asked
+from jitgrad.guards.array_classes import class_of_result_was_asked, class_was_asked, instance_was_asked
 from jitgrad.guards.attributes import UNKNOWN, BoundFunction, guard_bases, guard_class_attribute
 from jitgrad.guards.contents import WEAK_CONTAINERS
 from jitgrad.guards.guard import IMMUTABLE, Path
@@ -49,7 +47,7 @@ def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
     """Guard the answer that ``callee`` gives, if it is known for such a question; the answer, or UNKNOWN."""
     if callee is isinstance or callee is issubclass:
         _instance_check(frame, callee, args)
-    elif callee is type and len(args) == 1:
+    elif (callee is type or callee is np.isscalar) and len(args) == 1:
         _type_of_number(frame, args[0])
     elif isinstance(callee, FunctionType) and (
         callee in _ASKED_AGAIN or (callee.__module__, callee.__name__) in _SETTINGS
@@ -60,7 +58,7 @@ def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
             frame.reads.imports.setdefault(args[0], frame.origin())
     elif isinstance(callee, FunctionType) and callee.__module__ == inspect.__name__:
         _signatures(frame, args)
-    elif callee in (str, repr, format) and args and isinstance(args[0], np.ndarray):
+    elif (callee is str or callee is repr or callee is format) and args and isinstance(args[0], np.ndarray):
         _again(frame, np.get_printoptions, [])
     elif callee is callable and args and _is_known(args[0]):
         guard_class_attribute(frame.reads, type(args[0]), "__call__", frame.origin())
@@ -110,14 +108,12 @@ def _again(frame: ShadowFrame, callee: Callable[..., Any], args: list[Any]) -> N
 def _instance_check(frame: ShadowFrame, callee: Any, args: list[Any]) -> None:
     """An abstract class may get another virtual subclass, and other metaclasses may answer as they like."""
     value, classes = (*args, UNKNOWN, UNKNOWN)[:2]
+    if value is UNKNOWN and callee is isinstance:
+        class_of_result_was_asked()
     for cls in classes if isinstance(classes, tuple) else (classes,):
         if isinstance(cls, type) and callee is isinstance:
             instance_was_asked(value, cls)
         if not isinstance(cls, type) or type(value) is cls:
-            continue
-        if callee is isinstance and (scalar := _numpy_scalar(value)) is not None:
-            if isinstance(scalar[1], cls) != isinstance(value, cls):
-                _type_of_number(frame, value)
             continue
         if _is_known(value):
             guard_bases(frame.reads, value if callee is issubclass else type(value), "__mro__", frame.origin())
@@ -136,16 +132,10 @@ def _type_of_number(frame: ShadowFrame, value: Any) -> None:
         error = value.needed("type()")
         if not value.positions:
             raise error
-    elif (scalar := _numpy_scalar(value)) is not None:
-        current_interpreter.get().values_needed.add(scalar[0])  # type: ignore[attr-defined]
+    elif value is UNKNOWN:
+        class_of_result_was_asked()
     else:
         class_was_asked(value)
-
-
-def _numpy_scalar(value: Any) -> tuple[int, np.generic] | None:
-    """The position of the argument that is a NumPy scalar, and that, if the tensor ``value`` stands for it."""
-    scalars = getattr(current_interpreter.get(), "scalars", None)
-    return scalars.get(value._data) if scalars and type(value) is Tensor and type(value._data) is Value else None
 
 
 def _has_class(value: Any) -> bool:

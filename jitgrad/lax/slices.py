@@ -10,20 +10,20 @@ from jitgrad.core.errors import ShapeError
 from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, maximum, minimum
-from jitgrad.ops.creation import arange, asarray
+from jitgrad.ops.creation import arange, asarray, clone
 from jitgrad.ops.indexing import take
 from jitgrad.ops.movement import reshape, squeeze
 
 
 def dynamic_slice(operand: Any, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> Tensor:
-    """The part of ``operand`` with shape ``slice_sizes`` from ``start_indices`` on, ints or tensors without axes.
+    """A copy of the part of ``operand`` with shape ``slice_sizes`` from ``start_indices`` on, ints or tensors without axes.
 
     Raises ShapeError if there is not one start and one size, that fits, per axis.
     """
     x = asarray(operand)
     starts = _starts("dynamic_slice", x, start_indices, slice_sizes)
     fixed = tuple([slice(s, s + n) if isinstance(s, int) else slice(None) for s, n in zip(starts, slice_sizes, strict=True)])
-    part = x[fixed]
+    part = clone(x[fixed]) if all([isinstance(s, int) for s in starts]) else x[fixed]
     for axis, (start, size) in enumerate(zip(starts, slice_sizes, strict=True)):
         if not isinstance(start, int):
             part = take(part, _places(start, size), axis=axis)

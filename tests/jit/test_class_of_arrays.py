@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad import lax
 from jitgrad.core.errors import MismatchWarning
 
 
@@ -55,7 +57,34 @@ def called(x: Any) -> Any:
     return by_dispatch(x)
 
 
-ASKING = [by_isinstance, by_isinstance_of_tensor, by_type, by_class, by_attribute, by_match, called]
+def by_class_of_result(x: Any) -> Any:
+    y = x * 1.0
+    return x * 2.0 if isinstance(y, np.ndarray) else x * 3.0
+
+
+def by_class_of_element(x: Any) -> Any:
+    return x * 2.0 if hasattr(x[0] * 2, "byteswap") else x * 3.0
+
+
+def by_class_of_sum(x: Any) -> Any:
+    y = x.sum()
+    return x * 2.0 if isinstance(y, np.float64) else x * 3.0
+
+
+def by_class_in_a_turn(x: Any) -> Any:
+    return lax.fori_loop(0, 20, lambda i, c: c * 0.5 + (1 if isinstance(x, np.ndarray) else 2), jg.zeros(()))
+
+
+def by_another_name_of_a_sum(x: Any) -> Any:
+    s = t = x.sum()  # NumPy's scalars do not change
+    t += 1
+    return s * 1.0
+
+
+ASKING = [
+    *(by_isinstance, by_isinstance_of_tensor, by_type, by_class, by_attribute, by_match, called, by_class_of_result),
+    *(by_class_of_element, by_class_of_sum, by_class_in_a_turn, by_another_name_of_a_sum),
+]
 
 
 @pytest.mark.parametrize("check", ["first", "off"])
@@ -67,6 +96,22 @@ def test_a_branch_by_the_class_is_eagers(function: Callable[[Any], Any], check: 
 
     for _ in range(3):
         assert compiled(x).item() == function(x).item()
+
+
+@pytest.mark.parametrize("number", [2.0, 2, np.float32(2.0), np.float64(2.0)], ids=lambda x: type(x).__name__)
+def test_a_branch_by_the_class_of_a_computed_number_is_eagers(number: Any) -> None:
+    def f(x: Any, k: Any) -> Any:
+        twice = k * 2
+        if isinstance(twice, float) or type(k * 2) is int:
+            return x * twice
+        return x * 3.0 if isinstance(k * 2, np.float32) else x
+
+    x = jg.tensor([1.0])
+    compiled = jg.jit(f, check="off")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MismatchWarning)
+        for k in (number, number * 2, number):
+            assert compiled(x, k).item() == f(x, k).item()
 
 
 @pytest.mark.filterwarnings("error")

@@ -151,3 +151,31 @@ def test_axes_that_are_split_or_added_need_no_guard_of_the_layout() -> None:
         for a, b in zip(compiled(x), change_beside_views_in_every_layout(x), strict=True):
             np.testing.assert_array_equal(a.numpy(), b.numpy())
     assert compiled.cache_info().traces == 1
+
+
+def change_of_part_before(x: Any) -> Any:
+    x[::2] = 1.0
+    y = x * 2
+    return y, y.reshape(-1)
+
+
+def change_of_a_mask_before(x: Any) -> Any:
+    y = x * 2
+    y[y > 0] = 3.0
+    z = y.reshape(-1)
+    z += 1
+    return y, z
+
+
+@pytest.mark.parametrize("f", [change_of_part_before, change_of_a_mask_before])
+def test_a_change_in_place_keeps_the_layout(f: Callable[..., Any]) -> None:
+    compiled = jg.jit(f, backend="python", check="off")
+    for seed in range(2):
+        x = np.random.default_rng(seed).normal(size=(4, 3))
+        results = []
+        for function in (compiled, f):
+            y, z = function(jg.tensor(x))
+            z *= 2  # a view of y
+            results.append((y.numpy(), z.numpy()))
+        np.testing.assert_allclose(results[0][0], results[1][0])
+        np.testing.assert_allclose(results[0][1], results[1][1])

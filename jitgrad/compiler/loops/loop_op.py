@@ -18,7 +18,8 @@ from jitgrad.compiler.loops.body_trace import record_body
 from jitgrad.compiler.loops.invariants import hoisted, replayed
 from jitgrad.core.aval import Aval, is_differentiable, strong_aval
 from jitgrad.core.dispatch import apply_op
-from jitgrad.core.ir import Graph, TraceNode, evaluate
+from jitgrad.core.errors import VerifyError
+from jitgrad.core.ir import Graph, TraceNode, evaluate, format_graph
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.run import run_on_arrays
@@ -67,6 +68,9 @@ def _run(*arrays: Any, body: LoopBody, length: int, reverse: bool) -> tuple[Any,
 def _abstract(_avals: Sequence[Aval], attrs: Mapping[str, Any]) -> tuple[Aval, ...]:
     body: LoopBody = attrs["body"]
     avals = [atom.aval for atom in body.graph.outputs]
+    for k, value in enumerate(body.graph.inputs[: body.carries]):
+        if (value.aval.shape, value.aval.dtype) != (avals[k].shape, avals[k].dtype):
+            raise VerifyError(f"a turn takes {value.aval} as carry {k} and gives {avals[k]}\n\n{format_graph(body.graph)}")
     whole = [strong_aval((attrs["length"], *a.shape), a.dtype) for a in avals[body.carries :]]
     return (*[strong_aval(a.shape, a.dtype) for a in avals[: body.carries]], *whole)
 
@@ -163,10 +167,16 @@ class _Backward:
         carried += [add(total, grads[k]) for k, total in zip(self.sums, sums, strict=True)]
         return carried + [grads[k] for k in self.parts]
 
+    def _avals_of_slices(self) -> list[Aval]:
+        """As in the forward turn: what Python computes from the number of a turn changes no dtype of the backward turn."""
+        split, kept = self.gradient.split, self.gradient.kept
+        saved = split.backward.inputs[len(split.used) :][: split.saved]
+        avals = [self.avals[k] for k in (*self.sliced, *kept)] + [value.aval for value in saved]
+        return avals + [strong_aval(x.shape[1:], x.dtype) for x in self.slices[len(avals) :]]
+
     def run(self, length: int, reverse: bool) -> list[Tensor | None]:
         """The gradients of all operands."""
-        slices = [Aval(x.aval.shape[1:], x.aval.dtype) for x in self.slices]
-        avals = [*[strong_aval(x.shape, x.dtype) for x in self.carries], *slices]
+        avals = [*[strong_aval(x.shape, x.dtype) for x in self.carries], *self._avals_of_slices()]
         recorded = record_body(f"{self.gradient.extended.name}_gradient", self.turn, [(a, False) for a in avals])
         outs = emit_loop(recorded.graph, self.carries, self.slices, recorded.constants, length, reverse)
         grads: list[Tensor | None] = [None] * len(self.operands)

@@ -9,6 +9,7 @@ from typing import Any
 import optree
 
 from jitgrad.compiler.loops.body_trace import NotRepeatableError, RecordedBody, record_body
+from jitgrad.compiler.loops.carried_memory import CarriedMemory, CarriedTensors
 from jitgrad.compiler.loops.counted_reads import with_slices
 from jitgrad.compiler.loops.loop_op import emit_loop
 from jitgrad.compiler.loops.python_state import PythonState
@@ -45,7 +46,10 @@ class TracedLoop:
             state.restore()
             self.attempts = 0
             return None
-        return attempt.emit(recorded, done) if attempt.is_stable(recorded) else None
+        if not attempt.is_stable(recorded):
+            return None
+        memory = attempt.memory(recorded, done)
+        return None if memory is None else attempt.emit(recorded, done, memory)
 
     def _recorded(self, attempt: _Attempt) -> RecordedBody | None:
         """The turn; None if it raises: then the turn in Python raises it again, or does what no loop can do."""
@@ -75,6 +79,8 @@ class _Attempt:
         self.turns = turns
         self.leaves, self.structure = optree.tree_flatten(carry, none_is_leaf=True)
         self.traced: list[int] = [k for k, x in enumerate(self.leaves) if isinstance(x, Tensor)]
+        self.given: dict[int, Tensor] = {}  # what stands for the traced leaves, and for the slices
+        self.slices: Sequence[Tensor] = ()
         self.carried: list[int] = []  # those of the traced leaves that a turn replaces
         self.after: list[Any] = []  # the leaves after the turn, and their structure
         self.structure_after: Any = None
@@ -100,9 +106,11 @@ class _Attempt:
     def _turn(self, tensors: Sequence[Any]) -> list[Tensor]:
         """The new carries that are tensors, and the parts."""
         leaves = list(self.leaves)
-        for k, x in zip(self.traced, tensors, strict=False):
+        self.given = dict(zip(self.traced, tensors, strict=False))
+        for k, x in self.given.items():
             leaves[k] = x
-        carry, parts = self.turns.turn(optree.tree_unflatten(self.structure, leaves), [*tensors[len(self.traced) :]])
+        self.slices = tensors[len(self.traced) :]
+        carry, parts = self.turns.turn(optree.tree_unflatten(self.structure, leaves), [*self.slices])
         self.after, self.structure_after = optree.tree_flatten(carry, none_is_leaf=True)
         listed, self.parts_structure = optree.tree_flatten(parts)
         self.is_typical = self.structure_after == self.structure and all(isinstance(x, Tensor) for x in listed)
@@ -127,7 +135,14 @@ class _Attempt:
                 return False
         return True
 
-    def emit(self, recorded: RecordedBody, done: int) -> TurnResults:
+    def memory(self, recorded: RecordedBody, done: int) -> CarriedMemory | None:
+        """Of the carries after all turns, of which ``done`` ran."""
+        turns = self.turns
+        order = range(turns.length - done)[::-1] if turns.reverse else range(done, turns.length)
+        tensors = CarriedTensors(self.leaves, self.given, self.after, self.carried, recorded)
+        return tensors.last(order, self.slices, turns.arrays)
+
+    def emit(self, recorded: RecordedBody, done: int, memory: CarriedMemory) -> TurnResults:
         """The loop of all turns but the first ``done``."""
         turns, left = self.turns, self.turns.length - done
         arrays = [_part(x, 0 if turns.reverse else done, left) if done else x for x in turns.arrays]
@@ -143,7 +158,7 @@ class _Attempt:
                 out._requires_grad, out.grad_fn = False, None
         leaves = list(self.leaves)
         for k, out in zip(self.carried, outs, strict=False):
-            leaves[k] = out
+            leaves[k] = leaves[memory.same[k]] if k in memory.same else memory.existing.get(k, out)
         parts = optree.tree_unflatten(self.parts_structure, outs[len(self.carried) :])
         return TurnResults(optree.tree_unflatten(self.structure, leaves), parts)
 

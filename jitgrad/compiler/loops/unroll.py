@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from jitgrad.compiler.loops.loop_op import LOOP, LoopBody, has_loops
 from jitgrad.compiler.passes.rewriter import Rewriter
-from jitgrad.core.ir import Atom, Graph, TraceNode
+from jitgrad.core.aval import Aval
+from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.ops.joining import CONCAT
 from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE
 
@@ -30,7 +31,8 @@ def _unroll(new: Rewriter, node: TraceNode) -> None:
     carries: Sequence[Atom] = node.ins[: body.carries]
     parts: list[list[Atom]] = [[] for _ in body.graph.outputs[body.carries :]]
     for k in reversed(range(length)) if node.attr("reverse") else range(length):
-        slices = [_slice(new, whole, k) for whole in node.ins[body.carries : first]]
+        pairs = zip(node.ins[body.carries : first], body.graph.inputs[body.carries : first], strict=True)
+        slices = [_slice(new, whole, k, value.aval) for whole, value in pairs]
         nodes, results = body.graph.copied((*carries, *slices, *node.ins[first:]))
         for each in nodes:
             new.keep(each)
@@ -44,6 +46,9 @@ def _unroll(new: Rewriter, node: TraceNode) -> None:
         new.define(out, CONCAT, *[new.emit(EXPAND_DIMS, part, axis=(0,)) for part in ordered], axis=0)
 
 
-def _slice(new: Rewriter, whole: Atom, k: int) -> Atom:
+def _slice(new: Rewriter, whole: Atom, k: int, aval: Aval) -> Value:
+    """Element ``k`` of ``whole``, with the ``aval`` that the turn expects: the number of a turn is weak as Python's are."""
     index = ((k, 1, 1), *[(0, 1, n) for n in whole.aval.shape[1:]])
-    return new.emit(SQUEEZE, new.emit(SLICE, whole, index=index), axis=(0,))
+    out = Value(aval)
+    new.define(out, SQUEEZE, new.emit(SLICE, whole, index=index), axis=(0,))
+    return out
