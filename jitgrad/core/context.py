@@ -26,6 +26,9 @@ class Interpreter(Protocol):
     def write(self, target: Any, value: Any) -> None:
         """Replace the contents of ``target`` in place by ``value`` of the same shape and dtype."""
 
+    def before_write(self) -> None:
+        """Note that the next thing to happen is a write to the array of a tensor."""
+
     def replace(self, target: Any, new: Any) -> None:
         """Let ``target`` have the memory of ``new`` from now on, and leave its own to those who share it."""
 
@@ -71,6 +74,9 @@ class Untraced:
 
     flags = None
     orders = None
+
+    def before_write(self) -> None:
+        """All ops have run."""
 
     def read_grad(self, tensor: Any) -> Any:
         return tensor._grad
