@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from jitgrad.autograd.reachable import reachable_nodes
@@ -14,6 +13,7 @@ from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.runtime_number import RuntimeNumber
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled
+from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import TraceError
 from jitgrad.core.ir import Atom, Graph, Literal, Value
 from jitgrad.core.op import OpDef
