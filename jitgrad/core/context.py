@@ -26,9 +26,6 @@ class Interpreter(Protocol):
     def write(self, target: Any, value: Any) -> None:
         """Replace the contents of ``target`` in place by ``value`` of the same shape and dtype."""
 
-    def before_write(self) -> None:
-        """Note that the next thing to happen is a write to the array of a tensor."""
-
     def replace(self, target: Any, new: Any) -> None:
         """Let ``target`` have the memory of ``new`` from now on, and leave its own to those who share it."""
 
@@ -75,9 +72,6 @@ class Untraced:
     flags = None
     orders = None
 
-    def before_write(self) -> None:
-        """All ops have run."""
-
     def read_grad(self, tensor: Any) -> Any:
         return tensor._grad
 
@@ -116,6 +110,11 @@ class CurrentInterpreter:
 
     def get(self) -> Interpreter:
         return self._variable.get() or self.eager
+
+    def before_write(self) -> None:
+        """Let an interpreter whose ops wait run them, before someone writes to the array of a tensor."""
+        if (run_waiting := getattr(self._variable.get(), "run_waiting", None)) is not None:
+            run_waiting()
 
     def set(self, interpreter: Interpreter) -> Token[Interpreter | None]:
         return self._variable.set(interpreter)

@@ -68,8 +68,8 @@ def _is_in_order(x: Any) -> bool:
 def _function_of(op: OpDef, avals: Sequence[Aval], dtypes: Sequence[Dtype], attrs: Mapping[str, Any], out: Dtype) -> Any:
     """The NumPy function of ``op`` on arrays of ``avals``, which converts to ``dtypes`` and ``out`` where it must."""
     function = eager_function(op, dtypes)
-    fits = isinstance(function, np.ufunc) and not attrs and all([a.dtype == d for a, d in zip(avals, dtypes, strict=True)])
-    if fits and function.resolve_dtypes((*dtypes, None)) == (*dtypes, out):
+    fits = not attrs and all([a.dtype == d for a, d in zip(avals, dtypes, strict=True)])
+    if fits and isinstance(function, np.ufunc) and function.resolve_dtypes((*dtypes, None)) == (*dtypes, out):
         return function
 
     def call(*arrays: _Array) -> _Array:
@@ -120,9 +120,6 @@ class BlockedInterpreter(EagerInterpreter):
     def knows(self, tensor: Tensor) -> bool:
         self._fill(tensor)
         return super().knows(tensor)
-
-    def before_write(self) -> None:
-        self.run_waiting()
 
     def write(self, target: Tensor, value: Any) -> None:
         self.run_waiting()

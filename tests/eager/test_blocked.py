@@ -156,6 +156,16 @@ def test_a_change_in_place_waits_for_what_reads_the_old_elements() -> None:
     assert_same(f, jg.tensor(np.arange(6.0)))
 
 
+def test_a_change_in_place_within_a_checkpoint() -> None:
+    def part(x: Any) -> Any:
+        y = x.clone()
+        z = y * 2
+        y[1] = 7
+        return z + y
+
+    assert_same(lambda x: jg.checkpoint(part)(x), jg.tensor(np.arange(6.0)))
+
+
 def test_elements_are_there_when_python_asks() -> None:
     def f(x: Any) -> Any:
         y = x * 2
