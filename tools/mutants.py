@@ -55,7 +55,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("", "tuning.max_", " becomes "): "one more or less at a threshold",
     ("", "tuning.max_", "dropped"): "a larger kernel or program with the same results",
     ("", 'name=names[:60].rstrip("_")', ""): "the name of a kernel",
-    ("compiler/gc_paused.py", "", ""): "when garbage is collected",
+    ("core/gc_paused.py", "", ""): "when garbage is collected",
     ("fusion/axis_maps.py", "not node.op.renames", "never holds"): "`resolve` gives the same for a value that is not renamed",
     ("fusion/group.py", "op.monoid is not None", "condition 0"): "every reduction has a monoid",
     ("fusion/merge.py", "if not across or not _same_axes", "always holds"): "the general merge finds the same, in more time",

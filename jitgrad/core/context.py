@@ -111,6 +111,11 @@ class CurrentInterpreter:
     def get(self) -> Interpreter:
         return self._variable.get() or self.eager
 
+    def before_write(self) -> None:
+        """Let an interpreter whose ops wait run them, before someone writes to the array of a tensor."""
+        if (run_waiting := getattr(self._variable.get(), "run_waiting", None)) is not None:
+            run_waiting()
+
     def set(self, interpreter: Interpreter) -> Token[Interpreter | None]:
         return self._variable.set(interpreter)
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from math import prod
 
 from jitgrad.backends.targets import find_target
-from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.loops.unroll import unroll_loops
 from jitgrad.compiler.lowering.kernel_ir import KernelForm, Schedule
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, lower_groups
@@ -15,6 +14,7 @@ from jitgrad.compiler.pipeline import run_passes
 from jitgrad.compiler.placement import place_values
 from jitgrad.compiler.plan import Plan
 from jitgrad.compiler.planner import make_plan
+from jitgrad.core.gc_paused import gc_paused
 from jitgrad.core.ir import Graph, Value
 
 

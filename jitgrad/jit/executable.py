@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.base import Target
-from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.loops.loop_op import nodes_of
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.pipeline import Watcher, ignore
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import ArgumentError
+from jitgrad.core.gc_paused import gc_paused
 from jitgrad.core.ir import Value
 from jitgrad.core.op import REGISTRY, Kind
 from jitgrad.core.origin import Origin

@@ -9,9 +9,11 @@ import numpy as np
 import optree
 
 from jitgrad.core.aval import Aval
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.device_array import to_host
 from jitgrad.core.errors import shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.blocked import BlockedInterpreter, is_worthwhile
 from jitgrad.guards.guard import behaves_alike
 from jitgrad.guards.writes import is_constant
 from jitgrad.jit.device_check import check_on_host
@@ -21,6 +23,7 @@ from jitgrad.jit.mismatch_report import warn_of_mismatch, warn_of_other_objects
 from jitgrad.jit.output_views import ResultView
 from jitgrad.jit.rounding_judge import Mismatch, find_mismatches
 from jitgrad.jit.trace_result import TraceResult
+from jitgrad.runtime.executor.thread_pool import get_num_threads
 
 
 def check_first_call(
@@ -98,8 +101,26 @@ def _both(executable: Executable, operands: Sequence[Any], call_eagerly: Callabl
     if executable.traced.changes_state:  # a program that fails must do so before eager changes the state
         fused = _known_outputs(executable, operands)
         return fused, call_eagerly()
-    result = call_eagerly()  # kernels may still be compiling
+    result = _in_blocks(executable.traced, call_eagerly)  # kernels may still be compiling
     return _known_outputs(executable, operands), result
+
+
+def _in_blocks(traced: TraceResult, call_eagerly: Callable[[], Any]) -> Any:
+    """The result of the eager call, whose elementwise ops on large arrays run block by block where it has no side effects."""
+    alone = not (traced.changes_python or traced.python_effects or traced.differentiable)
+    if not alone or current_interpreter.other() is not None or not is_worthwhile(traced.graph):
+        return call_eagerly()
+    interpreter = BlockedInterpreter(get_num_threads())
+    token = current_interpreter.set(interpreter)
+    try:
+        result = call_eagerly()
+        interpreter.finish(optree.tree_leaves(result))
+        return result
+    except Exception:  # whatever is wrong, eager execution says it better
+        pass
+    finally:
+        current_interpreter.reset(token)
+    return call_eagerly()
 
 
 def as_later_calls(traced: TraceResult, result: Any) -> Any:

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.core.aval import Aval, Shape
+from jitgrad.core.gc_paused import gc_paused
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.jit.axis_classes import AxisClasses

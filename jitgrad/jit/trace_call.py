@@ -14,7 +14,6 @@ import optree
 
 from jitgrad.autograd.broken_history import broken_histories
 from jitgrad.compiler.constant_indices import slice_constant_indices
-from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.loops import traced_loop as _traced_loop  # noqa: F401 - makes the loops of traces
 from jitgrad.compiler.runtime_number import ValueNeededError
@@ -22,6 +21,7 @@ from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import recording_in
 from jitgrad.core.errors import UnguardableError
+from jitgrad.core.gc_paused import gc_paused
 from jitgrad.core.ir import Atom, Graph, Value
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor

@@ -144,8 +144,28 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 jit.__dict__["Final"] = Final  # torch.jit's name: `scale: torch.jit.Final[float]`
 
 
+class _OfInspect:
+    """A method of compiled functions that `jitgrad.inspect` has, which takes its place when it is imported."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        imported(_inspect)
+        return getattr(owner if instance is None else instance, self.name)
+
+
 def _decorator() -> Callable[..., Any]:
-    import jitgrad.inspect  # noqa: F401 - gives compiled functions explain(), kernels() and others
+    from jitgrad.jit.decorator import JitFunction
     from jitgrad.jit.decorator import jit as decorate
 
+    for name in ("explain", "compile", "kernels", "graph", "report", "replay"):
+        if name not in vars(JitFunction):
+            setattr(JitFunction, name, _OfInspect(name))
     return decorate
+
+
+def _inspect() -> Any:
+    import jitgrad.inspect
+
+    return jitgrad.inspect

@@ -262,6 +262,7 @@ def _write_item(target: Tensor, index: Any, value: Any) -> None:
     elif not is_number(value):  # NumPy would drop imaginary parts, read strings and make NaN of None
         given = exact_array("an assignment", value)
         refuse_imaginary(target, given)
+    current_interpreter.before_write()
     try:
         with np.errstate(all="ignore"):
             data[tuple(concrete)] = given

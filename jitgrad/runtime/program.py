@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.base import CompiledKernel, CompiledLaunch, Frame, Runner, Target
-from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.loops.loop_op import LOOP, LoopBody
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.compiler.lowering.lower import Lowered
@@ -21,6 +20,7 @@ from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Dtype
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.fork import cached_property, fork_safe_lock
+from jitgrad.core.gc_paused import gc_paused
 from jitgrad.runtime.executor.deferred_interrupts import was_deferred
 from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.library_call import LibraryCall

@@ -14,7 +14,6 @@ from jitgrad.backends.base import Target
 from jitgrad.compiler.block_runs import BlockRunFinder
 from jitgrad.compiler.compiler_ops import FUSED, IDENTITY, UNFUSED
 from jitgrad.compiler.differentiate import Joint, Split, differentiate, split_joint
-from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.loops.loop_op import LOOP, LOOP_BY_OPS, LoopBody
 from jitgrad.compiler.loops.unroll import unroll_loops
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, lower_groups
@@ -30,6 +29,7 @@ from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AnomalyError, AutogradError, InPlaceError, raise_kept
 from jitgrad.core.fork import cached_property
+from jitgrad.core.gc_paused import gc_paused
 from jitgrad.core.ir import Graph, TraceNode, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tape_node import Node, edge_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.gc_paused import gc_paused
+from jitgrad.core.gc_paused import gc_paused
 from jitgrad.eager import buffer_pool as module
 from jitgrad.eager.buffer_pool import ALIGNMENT, Pool, address_of, size_class
 

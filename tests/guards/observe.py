@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiler.gc_paused import gc_paused
+from jitgrad.core.gc_paused import gc_paused
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.environment import Environment
 from jitgrad.guards.guard import Guard

@@ -11,7 +11,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad import jit
-from jitgrad.compiler.gc_paused import gc_paused
+from jitgrad.core.gc_paused import gc_paused
 
 collections = 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -20,8 +19,9 @@ from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
 from jitgrad.backends.llvm.text_builder import TextBuilder
 from jitgrad.backends.llvm.types import I64, PointerType, TypedValue
 from jitgrad.backends.llvm.vector_functions import VECTOR_FUNCTIONS
-from jitgrad.compiler.gc_paused import gc_paused
+from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import BackendError
+from jitgrad.core.gc_paused import gc_paused
 
 TRIPLE = "nvptx64-nvidia-cuda"
 # Registers do for two blocks of 256 threads at once; left to itself, ptxas spills some kernels for a third block. Kernels

@@ -4,11 +4,12 @@ there, so that no call waits for the device."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, evaluate
 from jitgrad.core.op import Kind
 from jitgrad.eager.run import run_on_arrays

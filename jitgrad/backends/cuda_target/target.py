@@ -86,3 +86,4 @@ class CudaTarget:
 
 
 CUDA = CudaTarget()
+CUDA_FOR_HOST = CudaTarget(results_on_host=True)

@@ -5,7 +5,7 @@ Compiling is most of a first call. Loops over arrays are worth all passes, and c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from jitgrad.core.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ from jitgrad.backends.llvm.syntax_nodes import nodes_in
 from jitgrad.backends.llvm.text_builder import TextBuilder
 from jitgrad.backends.llvm.types import I64, IN_MEMORY, NUMBERS, IRType, PointerType, TypedValue
 from jitgrad.backends.llvm.unroll import USUAL, unroll_factor
-from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.core.errors import BackendError
+from jitgrad.core.gc_paused import gc_paused
 
 _MEASURED_BITS = 512  # of vectors with which other numbers of them were measured for short rows
 _LOOP = re.compile(r'^(!\d+) = !\{ !"loop \d+", (.*) \}$', re.MULTILINE)
