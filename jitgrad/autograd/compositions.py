@@ -40,7 +40,9 @@ class _Recording:
         if type(self.out) is not Tensor or all(step.out is not self.out for step in self.steps):
             raise Unrecordable("a result that no op made")
         sizes = [x.aval.nbytes for x in (*self.operands, *[step.out for step in self.steps])]
-        self.large = max(sizes) >= LARGE
+        made = [step.out.aval.nbytes for step in self.steps if not step.op.views]
+        # a node keeps all operands, which single ops need not; without one only results take memory
+        self.large = max(sizes if wanted else made, default=0) >= LARGE
         if max(sizes) > _LARGEST or self.out.aval.weak:
             raise Unrecordable("large arrays, or numbers")
         self.roots = self._roots()

@@ -82,8 +82,15 @@ def accumulate(tensor: Tensor, g: Tensor) -> None:
 
 def own_array(held: list[np.ndarray[Any, Any]], others: int = 0) -> np.ndarray[Any, Any]:
     """`own` of an array, which may have ``others`` more owners."""
-    alone = has_owners(held, others) and held[0].flags.writeable and (held[0].base is None or is_alone_in_block(held[0]))
-    return held[0] if alone else _copied(held[0])
+    alone = has_owners(held, others) and held[0].flags.writeable
+    return held[0] if alone and (held[0].base is None or is_alone_in_block(held[0]) or _has_whole(held[0])) else _copied(held[0])
+
+
+def _has_whole(view: np.ndarray[Any, Any]) -> bool:
+    """Whether ``view`` is all of an array that nothing else refers to: one in another shape or order of axes."""
+    bases = [view.base]
+    whole = type(bases[0]) is np.ndarray and bases[0].base is None and bases[0].nbytes == view.nbytes
+    return whole and has_owners(bases, 1)
 
 
 def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

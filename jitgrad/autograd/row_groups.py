@@ -236,10 +236,11 @@ class _Grouping:
         return RowScope.ELEMENT if step.out.aval.shape == self.frame.shape else RowScope.ROW
 
 
-def grouped(steps: Sequence[AppliedOp], wanted: Collection[int]) -> list[AppliedOp | RowGroup]:
+def grouped(steps: Sequence[AppliedOp], wanted: Collection[int], fewest: int = _FEWEST) -> list[AppliedOp | RowGroup]:
     """``steps`` in an order in which they can be computed, some of them in groups.
 
-    ``wanted`` are the ids of results that are read elsewhere. A group has no results that nothing outside of it reads.
+    ``wanted`` are the ids of results that are read elsewhere. A group has no results that nothing outside of it reads, and
+    ``fewest`` steps if it has no reduction.
     """
     frame = _frame(steps)
     if frame is None:
@@ -247,7 +248,7 @@ def grouped(steps: Sequence[AppliedOp], wanted: Collection[int]) -> list[Applied
     refused: set[int] = set()
     while True:
         grouping = _Grouping(steps, frame, refused)
-        small = [draft for draft in grouping.drafts.values() if not _is_worth_it(draft)]
+        small = [draft for draft in grouping.drafts.values() if not _is_worth_it(draft, fewest)]
         if not small:
             break
         refused.update([id(step.out._data) for draft in small for step in draft.applied])
@@ -259,9 +260,9 @@ def grouped(steps: Sequence[AppliedOp], wanted: Collection[int]) -> list[Applied
     return _without_unread(items, wanted, frame)
 
 
-def _is_worth_it(draft: _Draft) -> bool:
+def _is_worth_it(draft: _Draft, fewest: int) -> bool:
     reduces = any(step.op.kind is Kind.REDUCE for step in draft.steps)
-    return len(draft.steps) >= (2 if reduces else _FEWEST) and any(v.scope is RowScope.ELEMENT for v in draft.values)
+    return len(draft.steps) >= (2 if reduces else fewest) and any(v.scope is RowScope.ELEMENT for v in draft.values)
 
 
 def _without_unread(items: Sequence[AppliedOp | _Draft], wanted: Collection[int], frame: _Frame) -> list[AppliedOp | RowGroup]:

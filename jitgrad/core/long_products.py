@@ -1,4 +1,4 @@
-"""Products along the last axes by halves: NumPy multiplies one element after the other, each of which waits for the last."""
+"""Products along the last axes by lanes and halves: NumPy multiplies element by element, each of which waits for the last."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from jitgrad.core.aval import Array, Dtype, Shape
 
 _TERMS = 64  # of a product; fewer are as quick one after the other
+_LANES = 128  # partial products of a long row
 _ELEMENTS = 1 << 12  # of an array, on which the calls take longer than the products
 
 
@@ -23,9 +24,17 @@ def is_long_product(shape: Shape, axes: Sequence[int], dtype: Dtype) -> bool:
 
 
 def long_product(x: Array, axes: Sequence[int], dtype: Dtype | None = None) -> Any:
-    """The product over the last axes ``axes`` in ``dtype``, by default that of ``x``: of the halves of each row."""
+    """The product over the last axes ``axes`` in ``dtype``, by default that of ``x``.
+
+    Element i of a long row goes into partial product ``i % 128``, which are multiplied by halves.
+    """
     outer = x.shape[: x.ndim - len(axes)]
     rows = x.astype(dtype or x.dtype, copy=False).reshape(*outer, -1)
+    if (count := rows.shape[-1] // _LANES) > 1:
+        whole = count * _LANES
+        lanes = np.multiply.reduce(rows[..., :whole].reshape(*outer, count, _LANES), axis=-2)
+        lanes[..., : rows.shape[-1] - whole] *= rows[..., whole:]
+        rows = lanes
     while (n := rows.shape[-1]) >= _TERMS:
         half = n // 2
         product = np.multiply(rows[..., :half], rows[..., half : 2 * half])

@@ -25,11 +25,10 @@ from jitgrad.eager.numpy_errors import keeps_large_arrays
 _USES = 1000
 _ELEMENTS = 256
 _MOST_COUNTED = 100  # a program with one large array does not wait for a compiler
+_MANY_PASSES = 10  # small calls that take as long as one of a function of tens of passes
 
 # Functions whose bits are NumPy's own: compiled code calls NumPy's loops, as a kernel of ours would round otherwise.
-NUMPY_LOOPS: Mapping[str, np.ufunc] = {
-    "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "tanh": np.tanh
-}  # fmt: skip
+NUMPY_LOOPS: Mapping[str, np.ufunc] = {"exp": np.exp, "log": np.log, "tanh": np.tanh}
 
 _other_interpreter = current_interpreter.other
 
@@ -37,14 +36,16 @@ _other_interpreter = current_interpreter.other
 class Loop:
     """The loop of ``function``, written in elementwise ops on tensors of ``dtypes``.
 
-    ``numbers`` says which operands are 0-d where others are not. ``ufunc`` is None until it is compiled.
+    ``numbers`` says which operands are 0-d where others are not. ``ufunc`` is None until it is compiled. ``weight`` is the
+    number of small calls for which a call of NumPy's functions counts, beside its elements.
     """
 
-    __slots__ = ("dtypes", "function", "name", "numbers", "ufunc", "uses")
+    __slots__ = ("dtypes", "function", "name", "numbers", "ufunc", "uses", "weight")
 
     def __init__(
-        self, name: str, function: Callable[..., Any], dtypes: Sequence[Dtype], numbers: Sequence[bool]
+        self, name: str, function: Callable[..., Any], dtypes: Sequence[Dtype], numbers: Sequence[bool], weight: int = 1
     ) -> None:
+        self.weight: int = weight
         self.name: str = name
         self.function: Callable[..., Any] = function
         self.dtypes: tuple[Dtype, ...] = tuple(dtypes)
@@ -57,7 +58,7 @@ class Loop:
         if not kernels_allowed.get():
             return None
         if self.ufunc is None:
-            self.uses += 1 + min(elements // _ELEMENTS, _MOST_COUNTED)
+            self.uses += self.weight + min(elements // _ELEMENTS, _MOST_COUNTED)
             if self.uses >= _USES and _Registered.maker is not None and _other_interpreter() is None:
                 self.uses = 0  # where nothing is to be compiled now, the next try is as far away
                 self.ufunc = _Registered.maker(self)
@@ -91,7 +92,7 @@ def loop_of(op: OpDef, avals: Sequence[Aval], dtypes: tuple[Dtype, ...]) -> Loop
 def loop_of_op(op: OpDef, dtypes: tuple[Dtype, ...], numbers: tuple[bool, ...]) -> Loop:
     """The loop of ``op`` on operands of ``dtypes``, of which ``numbers`` are 0-d."""
     function = op.one_loop if callable(op.one_loop) else partial(apply_op, op)
-    return Loop(op.name, function, dtypes, numbers)
+    return Loop(op.name, function, dtypes, numbers, _MANY_PASSES if getattr(op.eager, "takes_many_passes", False) else 1)
 
 
 def by_loop(

@@ -51,6 +51,8 @@ def blockwise(function: Callable[..., Any]) -> Callable[..., Any]:
         count = math.prod(shape)
         if count <= BLOCK_ELEMENTS:
             return function(*arrays)
+        if (order := _order_of(arrays)) is not None:  # the result lies in memory as NumPy's would
+            return call(*[x.transpose(order) if x.ndim else x for x in arrays]).transpose(np.argsort(order))
         flat = [x if x.ndim == 0 else np.ascontiguousarray(np.broadcast_to(x, shape)).reshape(-1) for x in arrays]
         out = buffer_pool.empty_buffer((count,), arrays[0].dtype)
         for start in range(0, count, BLOCK_ELEMENTS):
@@ -60,6 +62,28 @@ def blockwise(function: Callable[..., Any]) -> Callable[..., Any]:
 
     call.takes_many_passes = True  # type: ignore[attr-defined]
     return call
+
+
+def on_floats(name: str, otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """The NumPy meaning of the kernel function ``name``, on float32 or float64; ``otherwise`` computes it on complex numbers."""
+    function = blockwise(numpy_namespace()[name])
+    if otherwise is None:
+        return function
+
+    def call(*arrays: np.ndarray[Any, Any]) -> Any:
+        return function(*arrays) if arrays[0].dtype.kind == "f" else otherwise(*arrays)
+
+    call.takes_many_passes = True  # type: ignore[attr-defined]
+    return call
+
+
+def _order_of(arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[int, ...] | None:
+    """The axes of ``arrays``, which all lie in memory alike, in the order of their strides; None if that is their own order."""
+    (strides, *others) = [x.strides for x in arrays if x.ndim]
+    if any([other != strides for other in others]):
+        return None
+    order = tuple(sorted(range(len(strides)), key=lambda k: -abs(strides[k])))
+    return None if order == tuple(range(len(strides))) else order
 
 
 @cache

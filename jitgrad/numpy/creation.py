@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from jitgrad.ops import creation, grids, triangles
 from jitgrad.ops.arithmetic import add, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import iota
-from jitgrad.ops.diagonals import diagonal
+from jitgrad.ops.diagonals import diagonal, diagonal_matrices
 from jitgrad.ops.joining import stack
 from jitgrad.ops.movement import expand_dims, flatten, moveaxis, reshape
 from jitgrad.ops.placement import beside_operands, placing
@@ -193,15 +194,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
         return diagonal(v, k)
     if v.ndim != 1:
         raise ShapeError(f"jitgrad.numpy.diag takes a vector or a matrix, got {v.aval}")
-    n = v.shape[0] + builtins.abs(k)
-    start = (builtins.max(-k, 0)) * n + builtins.max(k, 0)
-    out = creation.zeros_like(v, dtype=v.dtype) if not n else None
-    if out is not None:
-        return reshape(out, (n, n))
-    places = start + (n + 1) * np.arange(v.shape[0])
-    flat = creation.full((n * n,), 0, dtype=v.dtype, device=v.device)
-    flat[places] = v
-    return reshape(flat, (n, n))
+    return diagonal_matrices(v, operator.index(k))
 
 
 def diagflat(v: Any, k: int = 0) -> Tensor:

@@ -11,7 +11,7 @@ from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
-from jitgrad.eager.scalar_eval import blockwise
+from jitgrad.eager.scalar_eval import blockwise, on_floats
 from jitgrad.eager.where import select_by_mask
 from jitgrad.ops import activation_loops as loops
 from jitgrad.ops.activation_loops import TWICE_SQRT_TWO_OVER_PI
@@ -26,7 +26,7 @@ from jitgrad.ops.comparison import (
 )
 from jitgrad.ops.movement import reshape
 from jitgrad.ops.operand import Operand, apply, is_number
-from jitgrad.ops.special import erf, on_floats
+from jitgrad.ops.special import erf
 from jitgrad.ops.transcendental import SIGMOID, exp, expm1, sigmoid
 from jitgrad.ops.trigonometric import tanh
 
@@ -171,6 +171,9 @@ def hardswish(x: Operand) -> Tensor:
 # --- exponential on one side -------------------------------------------------------------------------------------
 
 
+_expm1, _log1p = on_floats("expm1"), on_floats("log1p")
+
+
 def _elu_slope_gradient(g: Tensor, _out: Any, x: Any, _alpha: Any) -> Selected:
     return _except_where(greater(x, 0), multiply(g, expm1(_not_above_zero(x))))
 
@@ -183,7 +186,7 @@ def _celu_slope_gradient(g: Tensor, _out: Any, x: Any, alpha: Any) -> Selected:
 ELU = define_elementwise(
     "elu(x, alpha)",
     scalar="x if x > 0 else alpha * expm1(x)",
-    eager=lambda x, alpha: select_by_mask(x > 0, x, alpha * np.expm1(x)),
+    eager=blockwise(lambda x, alpha: select_by_mask(x > 0, x, alpha * _expm1(x))),
     vjp=(
         lambda g, _out, x, alpha: where(greater(x, 0), g, multiply(g, multiply(alpha, exp(_not_above_zero(x))))),
         _elu_slope_gradient,
@@ -194,7 +197,7 @@ ELU = define_elementwise(
 CELU = define_elementwise(
     "celu(x, alpha)",
     scalar="x if x > 0 else alpha * expm1(x / alpha)",
-    eager=lambda x, alpha: select_by_mask(x > 0, x, alpha * np.expm1(x / alpha)),
+    eager=blockwise(lambda x, alpha: select_by_mask(x > 0, x, alpha * _expm1(x / alpha))),
     vjp=(
         lambda g, _out, x, alpha: where(greater(x, 0), g, multiply(g, exp(divide(_not_above_zero(x), alpha)))),
         _celu_slope_gradient,
@@ -206,7 +209,7 @@ SELU = define_elementwise(
     "selu(x)",
     # scale and scale * alpha: mean 0 and variance 1 are a fixed point (arXiv:1706.02515)
     scalar="1.0507009873554805 * x if x > 0 else 1.7580993408473768 * expm1(x)",
-    eager=lambda x: select_by_mask(x > 0, 1.0507009873554805 * x, 1.7580993408473768 * np.expm1(x)),
+    eager=blockwise(lambda x: select_by_mask(x > 0, 1.0507009873554805 * x, 1.7580993408473768 * _expm1(x))),
     vjp=(
         lambda g, _out, x: where(
             greater(x, 0),
@@ -239,7 +242,7 @@ def selu(x: Operand) -> Tensor:
 
 @blockwise
 def _softplus_array(x: Array) -> Any:
-    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+    return np.maximum(x, 0) + _log1p(np.exp(-np.abs(x)))
 
 
 def _silu_gradient(g: Tensor, _out: Any, x: Any) -> Tensor:
@@ -277,7 +280,7 @@ MISH = define_elementwise(
 SOFTPLUS = define_elementwise(
     "softplus(x, beta, threshold)",
     scalar="x if x * beta > threshold else softplus(x * beta) / beta",
-    eager=lambda x, beta, threshold: select_by_mask(x * beta > threshold, x, _softplus_array(x * beta) / beta),
+    eager=blockwise(lambda x, beta, threshold: select_by_mask(x * beta > threshold, x, _softplus_array(x * beta) / beta)),
     vjp=(
         lambda g, _out, x, beta, threshold: where(
             greater(multiply(x, beta), threshold), g, multiply(g, sigmoid(multiply(x, beta)))

@@ -6,10 +6,10 @@ from typing import Any
 
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.scalar_eval import on_floats
 from jitgrad.ops.arithmetic import add, divide, multiply, negative, sign, subtract
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.ops.special import on_floats
 
 
 def _over(y: Any, x: Any) -> Tensor:

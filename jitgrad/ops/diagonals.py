@@ -10,8 +10,9 @@ from jitgrad.core.aval import normalize_axes, normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.op_sequences import op_sequence
 from jitgrad.ops.keywords import takes_dim
-from jitgrad.ops.movement import EXPAND_DIMS, PERMUTE_DIMS, RESHAPE, SLICE, SQUEEZE, moveaxis, reshape, slice
+from jitgrad.ops.movement import EXPAND_DIMS, PERMUTE_DIMS, RESHAPE, SLICE, SQUEEZE, moveaxis, place, reshape, slice
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.view_lists import lists_views
 
@@ -37,6 +38,18 @@ def diagonal(x: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Ten
     if len(shape) == 2 and isinstance(moved, Tensor) and (found := _diagonal_of_view(moved, offset, length)) is not None:
         return found
     return _by_slice(moved, offset)
+
+
+@op_sequence
+def diagonal_matrices(x: Tensor, offset: int = 0) -> Tensor:
+    """Matrices [..., n, n] with the last axis of ``x`` on the diagonal ``offset`` and 0 elsewhere.
+
+    In a flattened matrix a diagonal is every (n + 1)-th element, so this is one write with a step.
+    """
+    (*outer, length), above, below = x.shape, max(offset, 0), max(-offset, 0)
+    n = length + above + below
+    index = (*[(0, 1, m) for m in outer], (above + below * n if length else 0, n + 1, length))
+    return reshape(place(x, (*outer, n * n), index), (*outer, n, n))
 
 
 @lists_views

@@ -9,11 +9,10 @@ import numpy as np
 from jitgrad.core.aval import Array
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.scalar_eval import blockwise
+from jitgrad.eager.scalar_eval import blockwise, on_floats
 from jitgrad.ops.arithmetic import add, clip, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, except_where, less, logical_and, where
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.ops.special import on_floats
 from jitgrad.ops.transcendental import exp, log, log1p
 
 # NumPy's own round differently for other strides

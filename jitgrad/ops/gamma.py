@@ -8,13 +8,13 @@ from typing import Any
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.scalar_eval import on_floats
 from jitgrad.ops.arithmetic import abs, add, divide, multiply, negative, sign, subtract
 from jitgrad.ops.comparison import greater, less, where
 from jitgrad.ops.entropy import xlogy
 from jitgrad.ops.incomplete_beta import no_slope_by_shape
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.rounding import rint
-from jitgrad.ops.special import on_floats
 from jitgrad.ops.transcendental import exp
 from jitgrad.ops.trigonometric import tan
 

@@ -16,14 +16,14 @@ from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.eager.compositions import composed
 from jitgrad.eager.op_sequences import op_sequence
-from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import COPY, asarray
+from jitgrad.ops.diagonals import diagonal_matrices
 from jitgrad.ops.indexing import as_constant, take
 from jitgrad.ops.joining import concat, pad, stack
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape
 from jitgrad.ops.operand import Operand
-from jitgrad.ops.placement import beside, placing
+from jitgrad.ops.placement import placing
 from jitgrad.ops.rounding import floor_divide, remainder
 
 
@@ -104,15 +104,8 @@ def diag_embed(x: Operand, offset: int = 0, axis1: int = -2, axis2: int = -1) ->
     given = asarray(x)
     if not given.ndim:
         raise ShapeError(f"diag_embed: expected at least one axis, got {given.aval}")
-    n = given.shape[-1] + abs(offset)
-    padded = pad(given, [(0, 0)] * (given.ndim - 1) + [(0, abs(offset))])
-    on = np.arange(n)[:, None] + offset == np.arange(n)
-    # element k lies in row k of upper diagonals, and in column k of lower ones
-    lines: Any = expand_dims(padded, -1 if offset >= 0 else -2)
-    with beside(given):
-        matrices = where(as_constant(on), lines, 0)
     first, second = (normalize_axis("diag_embed", k, given.ndim + 1) for k in (axis1, axis2))
-    return moveaxis(matrices, (-2, -1), (first, second))
+    return moveaxis(diagonal_matrices(given, offset), (-2, -1), (first, second))
 
 
 def unravel_index(indices: Operand, shape: int | Sequence[int]) -> tuple[Tensor, ...]:

@@ -24,6 +24,7 @@ from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import mean
 from jitgrad.ops.reduce import sum as sum_
 
+_FEW = 32  # integers at which Python looks in less time than a call of NumPy takes
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 Reduction = str  # "mean", "sum" or "none"
@@ -47,25 +48,26 @@ def class_axis(what: str, scores: Tensor, target: Tensor, axis: int | None, igno
     Raises unless ``target`` has labels for the scores, which are seen if not traced. On a device a wrong label is an
     IndexError when a value is read.
     """
-    if not scores.ndim:
-        raise ShapeError(f"{what}: scores {scores.aval} have no class axis")
+    given, wanted = scores.aval, target.aval
+    if not given.shape:
+        raise ShapeError(f"{what}: scores {given} have no class axis")
     find = _classes if axis is None or type(axis) is int else _classes.__wrapped__  # other axes may be no keys of a cache
-    k, expected = find(what, scores.shape, axis)
-    if target.dtype.kind not in "iu":
-        raise DtypeError(f"{what}: labels must be integers, got {target.aval}")
-    if target.shape != expected:
+    k, expected = find(what, given.shape, axis)
+    if wanted.dtype.kind not in "iu":
+        raise DtypeError(f"{what}: labels must be integers, got {wanted}")
+    if wanted.shape != expected:
         raise ShapeError(
-            f"{what}: scores {scores.aval} with classes on axis {k} need labels of shape {expected}, got "
-            f"{target.aval}; give axis= if the classes are on another axis"
+            f"{what}: scores {given} with classes on axis {k} need labels of shape {expected}, got "
+            f"{wanted}; give axis= if the classes are on another axis"
         )
     if current_interpreter.get().tracing:
         return k, False
-    classes = scores.shape[k]
-    if type(target._data) is DeviceArray:
+    classes, labels = given.shape[k], target._data
+    if type(labels) is DeviceArray:
         apply(CHECK_CLASSES, where(equal(target, ignore_index), 0, target), count=classes)
         return k, False
-    inside = _check_labels(what, target.concrete(what), classes, ignore_index)
-    return k, inside and type(scores._data) is np.ndarray and type(target._data) is np.ndarray and not 0 <= ignore_index < classes
+    inside = _check_labels(what, labels if type(labels) is np.ndarray else target.concrete(what), classes, ignore_index)
+    return k, inside and type(scores._data) is np.ndarray and type(labels) is np.ndarray and not 0 <= ignore_index < classes
 
 
 @lru_cache(maxsize=1024)
@@ -77,6 +79,9 @@ def _classes(what: str, scores: Shape, axis: int | None) -> tuple[int, Shape]:
 
 def in_range(integers: np.ndarray[Any, Any], count: int) -> bool:
     """Whether all ``integers`` are in [0, count). Negative ones are large ones without a sign, so one look at them suffices."""
+    if integers.ndim == 1 and 0 < integers.shape[0] <= _FEW:
+        numbers = integers.tolist()
+        return bool(min(numbers) >= 0 and max(numbers) < count)
     return not integers.size or bool(np.maximum.reduce(integers.view(_UNSIGNED[integers.itemsize]), axis=None) < count)
 
 

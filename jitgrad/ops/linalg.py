@@ -68,16 +68,19 @@ def _as_matrices(g: Tensor, x: Any, y: Any) -> Tensor:
 def _matmul_vjp_x(g: Tensor, _out: Any, _x: Any, y: Tensor) -> Tensor:
     if _x.ndim == y.ndim == 1:
         return multiply(g, y)
-    columns = expand_dims(y, -1) if y.ndim == 1 else y
-    gx = matmul(_as_matrices(g, _x, y), matrix_transpose_of(columns))
+    if y.ndim == 1:  # no sums: BLAS takes many times as long for such a product as for its memory
+        return multiply(expand_dims(g, -1), y)
+    gx = matmul(_as_matrices(g, _x, y), matrix_transpose_of(y))
     return squeeze(gx, -2) if _x.ndim == 1 else gx
 
 
 def _matmul_vjp_y(g: Tensor, _out: Any, x: Tensor, _y: Any) -> Tensor:
     if x.ndim == _y.ndim == 1:
         return multiply(g, x)
+    if x.ndim == 1:
+        return multiply(expand_dims(x, -1), expand_dims(g, -2))
     g = _as_matrices(g, x, _y)
-    rows = expand_dims(x, -2) if x.ndim == 1 else x
+    rows = x
     if rows.ndim > 2 and _y.ndim <= 2:  # the sum over the batch is part of one large product
         total = prod(rows.shape[:-1])
         rows, g = reshape(rows, (total, rows.shape[-1])), reshape(g, (total, g.shape[-1]))

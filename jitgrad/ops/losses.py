@@ -13,6 +13,7 @@ from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
+from jitgrad.eager.scalar_eval import blockwise, on_floats
 from jitgrad.ops import arithmetic, transcendental
 from jitgrad.ops.activations import logsigmoid
 from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply, sqrt, square, subtract
@@ -98,11 +99,14 @@ def smooth_l1_loss(x: Any, target: Any, reduction: Reduction = "mean", beta: Any
 
 # --- two classes -------------------------------------------------------------------------------------------------
 
+_log1p = on_floats("log1p")
 BINARY_CROSS_ENTROPY = define_elementwise(
     "binary_cross_entropy(x, target)",
     # logarithms are at least -100: one wrong, certain prediction makes no infinite loss
     scalar="-(target * maximum(log(x), -100.0) + (1.0 - target) * maximum(log1p(-x), -100.0))",
-    eager=lambda x, target: -(target * np.maximum(np.log(x), -100) + (1 - target) * np.maximum(np.log1p(-x), -100)),
+    eager=blockwise(
+        lambda x, target: -(target * np.maximum(np.log(x), -100) + (1 - target) * np.maximum(_log1p(-x), -100))
+    ),
     vjp=(
         lambda g, _out, x, target: multiply(g, _cross_entropy_slope(x, target)),
         lambda g, _out, x, _target: multiply(

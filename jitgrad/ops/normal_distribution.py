@@ -6,9 +6,10 @@ import math
 
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.scalar_eval import on_floats
 from jitgrad.ops.arithmetic import divide, multiply, negative, square, subtract
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.ops.special import TWO_OVER_SQRT_PI, on_floats
+from jitgrad.ops.special import TWO_OVER_SQRT_PI
 from jitgrad.ops.transcendental import exp
 
 _HALF_SQRT_PI = 0.5 * math.sqrt(math.pi)

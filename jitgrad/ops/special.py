@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.scalar_eval import blockwise
+from jitgrad.eager.scalar_eval import on_floats
 from jitgrad.ops.arithmetic import multiply, negative, square
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.transcendental import exp
-from jitgrad.vecmath import numpy_namespace
 
 TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
-
-
-def on_floats(name: str) -> Callable[..., Any]:
-    """The NumPy meaning of the kernel function ``name``, on float32 or float64."""
-    return blockwise(numpy_namespace()[name])
 
 
 ERF = define_elementwise(

@@ -38,6 +38,7 @@ from jitgrad.ops import (
 )
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.creation import clone
+from jitgrad.ops.draws_in_place import drawn
 from jitgrad.ops.in_place_forms import in_place
 from jitgrad.ops.inplace import assign, set_item, update
 from jitgrad.ops.keywords import takes_dim
@@ -46,6 +47,7 @@ from jitgrad.ops.placement import beside
 from jitgrad.ops.positional_axes import POSITIONAL_AXES
 from jitgrad.ops.quick_writes import clipped, written_at
 from jitgrad.ops.random import Generator
+from jitgrad.ops.random_numbers import NORMALS, UNITS
 from jitgrad.ops.tables import ELEMENTWISE
 from jitgrad.ops.windows import windows_along
 
@@ -143,12 +145,16 @@ _CLAMP, _MASKED_FILL = in_place(arithmetic.clip), in_place(torch_names.masked_fi
 
 def _normal(self: Tensor, mean: Any = 0.0, std: Any = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers."""
+    if drawn(self, NORMALS, std, mean, generator):
+        return self
     with beside(self):
         return assign(self, random.normal(mean, std, self.shape, dtype=self.dtype, generator=generator))
 
 
 def _uniform(self: Tensor, low: Any = 0.0, high: Any = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with uniform numbers in [low, high)."""
+    if type(low) is type(high) is float and drawn(self, UNITS, high - low, low, generator):
+        return self
     with beside(self):
         return assign(self, random.uniform(low, high, self.shape, dtype=self.dtype, generator=generator))
 

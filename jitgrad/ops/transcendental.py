@@ -11,7 +11,7 @@ from jitgrad.core.aval import float_dtype, like_ufunc
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.scalar_eval import blockwise
+from jitgrad.eager.scalar_eval import blockwise, on_floats
 from jitgrad.ops.arithmetic import (
     abs,
     add,
@@ -39,17 +39,19 @@ EXP = define_elementwise(
 EXP2 = define_elementwise(
     "exp2(x)",
     scalar="exp2(x)",
-    eager=np.exp2,
+    eager=on_floats("exp2", np.exp2),
     vjp=(lambda g, out, _x: multiply(g, multiply(out, LN2)),),
     domain=("real",),
+    one_loop=True,
     takes_complex=True,
 )
 EXPM1 = define_elementwise(
     "expm1(x)",
     scalar="expm1(x)",
-    eager=np.expm1,
+    eager=on_floats("expm1", np.expm1),  # NumPy's has no vectors without AVX-512
     vjp=(lambda g, out, _x: multiply(g, add(out, 1.0)),),
     domain=("real",),
+    one_loop=True,
     takes_complex=True,
 )
 
@@ -105,25 +107,28 @@ LOG = define_elementwise(
 LOG2 = define_elementwise(
     "log2(x)",
     scalar="log2(x)",
-    eager=np.log2,
+    eager=on_floats("log2", np.log2),
     vjp=(lambda g, _out, x: divide(g, multiply(x, LN2)),),
     domain=("positive",),
+    one_loop=True,
     takes_complex=True,
 )
 LOG10 = define_elementwise(
     "log10(x)",
     scalar="log10(x)",
-    eager=np.log10,
+    eager=on_floats("log10", np.log10),
     vjp=(lambda g, _out, x: divide(g, multiply(x, LN10)),),
     domain=("positive",),
+    one_loop=True,
     takes_complex=True,
 )
 LOG1P = define_elementwise(
     "log1p(x)",
     scalar="log1p(x)",
-    eager=np.log1p,
+    eager=on_floats("log1p", np.log1p),
     vjp=(lambda g, _out, x: divide(g, add(1.0, x)),),
     domain=("positive",),
+    one_loop=True,
     takes_complex=True,
 )
 
@@ -137,13 +142,14 @@ def _logaddexp_gradient(g: Tensor, x: Any, y: Any) -> Tensor:
 LOGADDEXP = define_elementwise(
     "logaddexp(x, y)",
     scalar="logaddexp(x, y)",
-    eager=np.logaddexp,
+    eager=on_floats("logaddexp"),
     dtypes=like_ufunc(np.logaddexp),
     vjp=(
         lambda g, _out, x, y: _logaddexp_gradient(g, x, y),
         lambda g, _out, x, y: _logaddexp_gradient(g, y, x),
     ),
     domain=("real", "real"),
+    one_loop=True,
 )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from jitgrad.core.aval import like_ufunc
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.scalar_eval import on_floats
 from jitgrad.ops.arithmetic import add, divide, multiply, negative, sqrt, square, subtract
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.operand import Operand, apply
@@ -29,9 +30,10 @@ COS = define_elementwise(
 TAN = define_elementwise(
     "tan(x)",
     scalar="tan(x)",
-    eager=np.tan,
+    eager=on_floats("tan", np.tan),
     vjp=(lambda g, out, _x: multiply(g, add(1.0, square(out))),),
     domain=("within_one",),
+    one_loop=True,
     takes_complex=True,
 )
 
@@ -44,25 +46,28 @@ def _one_minus_square(x: Any) -> Tensor:
 ASIN = define_elementwise(
     "asin(x)",
     scalar="asin(x)",
-    eager=np.arcsin,
+    eager=on_floats("asin", np.arcsin),
     vjp=(lambda g, _out, x: divide(g, sqrt(_one_minus_square(x))),),
     domain=("within_one",),
+    one_loop=True,
     takes_complex=True,
 )
 ACOS = define_elementwise(
     "acos(x)",
     scalar="acos(x)",
-    eager=np.arccos,
+    eager=on_floats("acos", np.arccos),
     vjp=(lambda g, _out, x: negative(divide(g, sqrt(_one_minus_square(x)))),),
     domain=("within_one",),
+    one_loop=True,
     takes_complex=True,
 )
 ATAN = define_elementwise(
     "atan(x)",
     scalar="atan(x)",
-    eager=np.arctan,
+    eager=on_floats("atan", np.arctan),
     vjp=(lambda g, _out, x: divide(g, add(1.0, square(x))),),
     domain=("real",),
+    one_loop=True,
     takes_complex=True,
 )
 
@@ -102,17 +107,19 @@ def atan(x: Operand) -> Tensor:
 SINH = define_elementwise(
     "sinh(x)",
     scalar="sinh(x)",
-    eager=np.sinh,
+    eager=on_floats("sinh", np.sinh),
     vjp=(lambda g, _out, x: multiply(g, cosh(x)),),
     domain=("real",),
+    one_loop=True,
     takes_complex=True,
 )
 COSH = define_elementwise(
     "cosh(x)",
     scalar="cosh(x)",
-    eager=np.cosh,
+    eager=on_floats("cosh", np.cosh),
     vjp=(lambda g, _out, x: multiply(g, sinh(x)),),
     domain=("real",),
+    one_loop=True,
     takes_complex=True,
 )
 TANH = define_elementwise(
@@ -131,25 +138,28 @@ def _root_of_one_plus_square(x: Any) -> Tensor:
 ASINH = define_elementwise(
     "asinh(x)",
     scalar="asinh(x)",
-    eager=np.arcsinh,
+    eager=on_floats("asinh", np.arcsinh),
     vjp=(lambda g, _out, x: divide(g, _root_of_one_plus_square(x)),),
     domain=("real",),
+    one_loop=True,
     takes_complex=True,
 )
 ACOSH = define_elementwise(
     "acosh(x)",
     scalar="acosh(x)",
-    eager=np.arccosh,
+    eager=on_floats("acosh", np.arccosh),
     vjp=(lambda g, _out, x: divide(g, multiply(sqrt(subtract(x, 1.0)), sqrt(add(x, 1.0)))),),
     domain=("above_one",),
+    one_loop=True,
     takes_complex=True,
 )
 ATANH = define_elementwise(
     "atanh(x)",
     scalar="atanh(x)",
-    eager=np.arctanh,
+    eager=on_floats("atanh", np.arctanh),
     vjp=(lambda g, _out, x: divide(g, _one_minus_square(x)),),
     domain=("within_one",),
+    one_loop=True,
     takes_complex=True,
 )
 
@@ -212,13 +222,14 @@ HYPOT = define_elementwise(
 ATAN2 = define_elementwise(
     "atan2(x, y)",
     scalar="atan2(x, y)",
-    eager=np.arctan2,
+    eager=on_floats("atan2"),
     dtypes=like_ufunc(np.arctan2),
     vjp=(
         lambda g, _out, x, y: _angle_gradient(g, y, x, y),
         lambda g, _out, x, y: negative(_angle_gradient(g, x, x, y)),
     ),
     domain=("nonzero", "nonzero"),
+    one_loop=True,
 )
 
 

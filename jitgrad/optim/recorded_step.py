@@ -21,6 +21,7 @@ from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager import numpy_errors
+from jitgrad.optim.one_pass import in_one_pass
 from jitgrad.optim.param_group import ParamGroup
 
 _USES = 3  # recording takes as long as several steps
@@ -98,7 +99,24 @@ class _StepRecorder(Recorder):
             if dead:
                 line.text.append(f"{' = '.join(dead)} = None")
             line.add(self.steps[k : k + 1])
-        return line.function(f"step({', '.join(named.values())})", f"({''.join(f'{line[x]}, ' for x in returned)})")
+        head, result = f"step({', '.join(named.values())})", f"({''.join(f'{line[x]}, ' for x in returned)})"
+        function = line.function(head, result)
+        return function if returned else self._in_one_pass(list(named), function) or function
+
+    def _in_one_pass(self, given: Sequence[int], function: Callable[..., Any]) -> Callable[..., Any] | None:
+        """`in_one_pass` of ``function``, whose arguments are the values with the ids ``given``; None if a write shows in a
+        later step, or is more than a copy."""
+        places = {value: k for k, value in enumerate(given)}
+        written: dict[int, Tensor] = {}
+        made = {id(step.out._data) for step in self.steps}
+        for k in sorted(self.writes):
+            for target, value in self.writes[k]:
+                stand_in = self.lift(target)
+                later = {id(x._data) for step in self.steps[k:] for x in step.operands if isinstance(x, Tensor)}
+                if id(stand_in._data) in later or id(value._data) not in made or value.aval != stand_in.aval:
+                    return None
+                written[places[id(stand_in._data)]] = value
+        return in_one_pass(self.steps, written, places, function) if written else None
 
     def _last_uses(self, returned: Sequence[Tensor]) -> dict[int, int]:
         """By the id of a value, the number of steps after which nobody reads it."""

@@ -28,6 +28,11 @@ IN_NUMPY = {
 }
 UNARY = ["fabs", *(name for name, types in IN_NUMPY.items() if types in (["Operand"], ["Operand", "int"]))]
 BINARY = [name for name, types in IN_NUMPY.items() if types == ["Operand", "Operand"]]
+# functions of jitgrad's own, within 2 units in the last place as NumPy's are
+OWN = frozenset(
+    "exp2 expm1 log2 log10 log1p logaddexp tan sinh cosh asin acos atan atan2 asinh acosh atanh "
+    "arcsin arccos arctan arctan2 arcsinh arccosh arctanh".split()
+)
 DTYPES = ["?", "b", "B", "h", "i", "l", "L", "e", "f", "d"]
 
 
@@ -46,7 +51,7 @@ def values(x: Any) -> np.ndarray[Any, Any]:
 
 
 def assert_same_as_numpy(name: str, *operands: Any) -> None:
-    """Same values and dtype, or an error in both."""
+    """Same values and dtype, as far as functions are NumPy's, or an error in both."""
     with np.errstate(all="ignore"):
         try:
             expected = np.asarray(getattr(np, "trunc" if name == "fix" else name)(*operands))  # NumPy 2.5 deprecates fix
@@ -56,7 +61,12 @@ def assert_same_as_numpy(name: str, *operands: Any) -> None:
             return
     found = values(OURS[name](*operands))
     assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(found, expected)
+    if name in OWN and expected.dtype.kind == "f":
+        np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(expected.dtype).eps, atol=0)
+        zero = expected == 0
+        np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(expected[zero]))
+    else:
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -16,7 +16,7 @@ import jitgrad as jg
 from jitgrad.autograd.backward import backward
 from jitgrad.backends.llvm.code_object import compile_entry
 from jitgrad.backends.llvm.library_names import native_names
-from jitgrad.core.errors import ArgumentError, DtypeError
+from jitgrad.core.errors import ArgumentError, DtypeError, InPlaceError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import philox, random
 from jitgrad.ops.neural import dropout
@@ -322,3 +322,25 @@ def test_numbers_of_the_standard_parameters_are_those_of_rand_and_randn(dtype: s
             for other in others:
                 assert other.dtype == expected.dtype
                 np.testing.assert_array_equal(other.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("method", "arguments"), [("normal_", (1.5, 0.3)), ("normal_", ()), ("uniform_", (-2.0, 3.5)), ("uniform_", (0.1, 0.7))]
+)
+def test_numbers_in_place_are_those_of_the_functions(method: str, arguments: tuple[float, ...], dtype: Any) -> None:
+    function = jg.normal if method == "normal_" else jg.uniform
+    first, second = Generator(3), Generator(3)
+    x = jg.zeros(6, 5, dtype=dtype)
+    every_second = x[::2]
+
+    for _ in range(2):
+        getattr(every_second, method)(*arguments, generator=first)
+        expected = function(*arguments, size=(3, 5), dtype=dtype, generator=second).numpy()
+        np.testing.assert_array_equal(every_second.numpy(), expected)
+    assert (x.numpy()[1::2] == 0).all()
+    assert (first.state.numpy() == second.state.numpy()).all()
+
+    leaf = jg.ones(3, requires_grad=True)
+    with pytest.raises(InPlaceError):
+        getattr(leaf, method)(*arguments)
