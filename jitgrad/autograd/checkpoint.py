@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -18,7 +18,6 @@ from jitgrad.autograd.leaf_gradients import accumulate
 from jitgrad.autograd.level import same_memory
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled, open_tapes
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import AutogradError, InPlaceError, require_function
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.storage import Storage

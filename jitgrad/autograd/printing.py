@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from jitgrad.autograd.reachable import reachable_nodes
 from jitgrad.core.aval import Aval
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import AutogradError
 from jitgrad.core.ir import format_attr
 from jitgrad.core.origin import Origin

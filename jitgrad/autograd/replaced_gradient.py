@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from jitgrad.autograd.modes import enable_grad
 from jitgrad.autograd.reachable import reachable_nodes
 from jitgrad.core.aval import Aval, is_differentiable
 from jitgrad.core.context import current_interpreter, grad_enabled, open_tapes
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AutogradError, InPlaceError, ShapeError, shown
 from jitgrad.core.ir import Graph

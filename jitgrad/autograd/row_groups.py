@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitgrad.autograd.applied_op import AppliedOp
 from jitgrad.core.aval import Dtype, Shape
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.monoid import SUM_MONOID
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor

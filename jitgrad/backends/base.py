@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
@@ -16,7 +17,6 @@ from jitgrad.compiler.plan import OpStep, Plan
 from jitgrad.compiler.recompute.limit import MemoryBudget
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Dtype
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.ir import Graph
 

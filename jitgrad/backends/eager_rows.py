@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -27,7 +27,6 @@ from jitgrad.backends.llvm.pairwise_sum import compile_row_sums
 from jitgrad.backends.llvm.ufunc import numpy_loop
 from jitgrad.core import config
 from jitgrad.core.aval import Aval, Dtype, dtype_name
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import TraceNode, Value
 from jitgrad.core.monoid import SUM_MONOID
 from jitgrad.core.op import Kind

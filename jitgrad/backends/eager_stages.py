@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from jitgrad.backends.driver_code import DriverCode
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code
 from jitgrad.backends.llvm.ufunc import block_ufunc, numpy_loop
 from jitgrad.core.aval import Dtype, dtype_name
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.eager.loops import NUMPY_LOOPS
 

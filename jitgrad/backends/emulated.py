@@ -4,6 +4,7 @@ no user sees it: tests and tools register it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from jitgrad.compiler.lowering.kernel_ir import Kernel, Schedule
 from jitgrad.compiler.lowering.layout import ArgSlot
 from jitgrad.compiler.lowering.loop_nest import LoopNest
 from jitgrad.compiler.tuning import Tuning
-from jitgrad.core.dataclass import dataclass
 from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.program import Program
 

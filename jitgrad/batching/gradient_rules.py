@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jitgrad.autograd.replaced_gradient import GradientRule, with_gradient
 from jitgrad.batching.application import Application
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.ir import Graph, evaluate
 from jitgrad.core.op import OpDef

@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitgrad import nn, optim
 from jitgrad.autograd import value_and_grad
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.tensor import Tensor
 from jitgrad.inspect import Comparison, KernelView, compare
 from jitgrad.jit.decorator import JitFunction, jit

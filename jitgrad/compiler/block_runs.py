@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import gcd
 
@@ -22,7 +22,6 @@ from jitgrad.compiler.memory.arena import arena
 from jitgrad.compiler.memory.row_accesses import RowAccesses
 from jitgrad.compiler.plan import BlockMemory, BlockRun, KernelStep, OpStep, Step, buffers_of
 from jitgrad.compiler.tuning import Tuning
-from jitgrad.core.dataclass import dataclass
 
 _REGION = 1 << 48  # bytes between the addresses that buffers are given for comparison: more than any has
 _ROWS_OF_OTHER_FORMS = 32  # forms other than `ROWS` take so many rows together

@@ -8,6 +8,7 @@ program, which a call compares before it changes anything; where it differs, ano
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ import numpy as np
 from jitgrad.compiler.input_source import InputSource
 from jitgrad.compiler.runtime_number import FLOAT_AVAL, INT_AVAL, LARGEST_INT, RuntimeNumber
 from jitgrad.core.context import creating_on, current_interpreter, recording_in, unrecorded
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.device_array import DeviceArray, to_host
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jitgrad.autograd.backward import gradients
@@ -15,7 +15,6 @@ from jitgrad.compiler.passes.gradient_rules import drop_gradient_rules
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.context import recording_in
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import at_origin

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
-
-from jitgrad.core.dataclass import dataclass
 
 
 class SourceKind(Enum):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from jitgrad.compiler.tuning import Tuning
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, exact
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jitgrad.compiler.lowering.footprint import Footprint
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer, BufferOffset, Location
 from jitgrad.compiler.lowering.lower import Lowered, PlacedGroup
 from jitgrad.core.aval import Aval
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Graph, TraceNode
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import ReadOnlyError, TraceError
 from jitgrad.core.ir import TraceNode, Value
 from jitgrad.core.op import OpDef

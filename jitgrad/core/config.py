@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import ArgumentError, DtypeError, shown
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, aval_of_scalar, dtype_name
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.aval import Array, Dtype
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.long_products import is_long_product, long_product
 from jitgrad.core.long_sums import is_long, long_sum
 

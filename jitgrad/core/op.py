@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from typing import Any
 
 from jitgrad.core.aval import Aval, Dtype, DtypeRule, Shape, broadcast_shapes, float_dtype
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import AutogradError, OpDefinitionError, ShapeError
 from jitgrad.core.monoid import Monoid
 from jitgrad.core.parameters import parameters_of

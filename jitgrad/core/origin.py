@@ -8,12 +8,10 @@ import sysconfig
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType
 from typing import Any
-
-from jitgrad.core.dataclass import dataclass
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep

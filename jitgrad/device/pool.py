@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import RLock
 from typing import NamedTuple, Protocol
 from weakref import WeakSet
 
 from jitgrad.core.aval import Aval, Dtype, Shape
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import CudaError, OutOfMemoryError
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.references import counts_owners, has_owners, take_unowned

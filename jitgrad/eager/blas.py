@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from jitgrad.core.dataclass import dataclass
 
 _PREFIXES = ("scipy_", "")  # SciPy's builds rename every symbol, to coexist with another BLAS
 _FUNCTIONS = ("cblas_sgemm", "cblas_dgemm", "cblas_strsm", "cblas_dtrsm")

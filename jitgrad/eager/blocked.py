@@ -14,13 +14,13 @@ import math
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, Shape, strong_aval
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.ir import Graph, Value
 from jitgrad.core.number_range import check_numbers

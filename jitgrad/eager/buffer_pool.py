@@ -14,14 +14,12 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from sys import getrefcount
 from threading import RLock
 from typing import Any
 
 import numpy as np
-
-from jitgrad.core.dataclass import dataclass
 
 ALIGNMENT = 64  # a cache line, and a full AVX-512 vector
 SMALL = 4096  # below this many bytes np.empty is as fast as a search for a free block

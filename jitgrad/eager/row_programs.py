@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Any, NamedTuple
@@ -17,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitgrad.core.aval import Dtype, Shape
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.monoid import MAX_MONOID, MIN_MONOID, SUM_MONOID
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.eager.buffer_pool import empty_buffer

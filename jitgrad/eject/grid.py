@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 from typing import TypeAlias
@@ -30,7 +30,6 @@ from jitgrad.compiler.lowering.kernel_ir import (
 )
 from jitgrad.compiler.lowering.loop_nest import Slot
 from jitgrad.core.aval import dtype_name
-from jitgrad.core.dataclass import dataclass
 from jitgrad.eject.expressions import numpy_name
 from jitgrad.eject.kernel_lines import KernelLines, KernelText, total_dtype
 from jitgrad.eject.loops import EpilogueText, Loops, Statements

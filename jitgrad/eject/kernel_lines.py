@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -23,7 +24,6 @@ from jitgrad.compiler.lowering.kernel_ir import (
 from jitgrad.compiler.lowering.loop_nest import KernelArg, Slot
 from jitgrad.compiler.lowering.lower import Lowered
 from jitgrad.core.aval import Dtype
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.origin import Origin
 from jitgrad.eject.expressions import LineTranslator
 from jitgrad.eject.line_wrapping import wrap_line

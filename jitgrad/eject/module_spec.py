@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.aval import Dtype, Shape
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.op import OpDef
 
 

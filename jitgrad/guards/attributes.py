@@ -7,13 +7,13 @@ import enum
 import os
 import threading
 import weakref
+from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.array_classes import class_was_asked, number_behind

@@ -6,6 +6,7 @@ import enum
 import sys
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from keyword import iskeyword
 from math import copysign, isnan
@@ -16,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import GuardError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor

@@ -7,10 +7,10 @@ item is read of all items that it may be.
 from __future__ import annotations
 
 from collections.abc import ItemsView, KeysView
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.guards.reads import is_container, viewed
 
 _FRESH = (zip, enumerate)  # their items are new tuples of items

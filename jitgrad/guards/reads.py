@@ -7,7 +7,7 @@ import gc
 import sys
 from collections import deque
 from collections.abc import Hashable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property, partial, partialmethod
 from types import (
     BuiltinMethodType,
@@ -28,7 +28,6 @@ import numpy as np
 
 from jitgrad.autograd.custom_vjp import custom_vjp
 from jitgrad.autograd.function import Function
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor

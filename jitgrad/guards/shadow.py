@@ -11,13 +11,13 @@ import dis
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Protocol
 
 import numpy as np
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from operator import is_
 from types import MemberDescriptorType
@@ -19,7 +19,6 @@ import optree
 
 from jitgrad.core.aval import is_number_of_trace
 from jitgrad.core.context import TEXT_OF_TRACED
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import NOWHERE, Check, Path, behaves_alike, cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict, key_name, lookup

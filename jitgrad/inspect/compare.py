@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from jitgrad.autograd.backward import gradients
 from jitgrad.core import config
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.device_array import to_host
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.ir import Graph

@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 from jitgrad.backends.cuda.ptxas import find_ptxas
 from jitgrad.backends.llvm import disk_cache
 from jitgrad.core import config
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import ArgumentError, CudaError
 from jitgrad.core.missing_names import meant
 from jitgrad.core.tensor import Tensor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from jitgrad.backends.base import Target
@@ -13,7 +13,6 @@ from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.passes.fuse import fuse
 from jitgrad.compiler.plan import KernelStep, OpStep, Step
 from jitgrad.compiler.tuning import Tuning
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.origin import Origin
 from jitgrad.inspect.memory import BlockRunReport, BudgetReport, Kept, kept_values, located, ops_by_line

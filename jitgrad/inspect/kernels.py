@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from jitgrad.backends.base import Target
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import BackendError
 from jitgrad.core.origin import Origin
 from jitgrad.inspect.stages import has_backward

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from jitgrad.compiler.plan import BlockRun, KernelStep, Plan, Step
 from jitgrad.compiler.recompute.units import total_cost
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Atom, Graph, TraceNode
 from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin

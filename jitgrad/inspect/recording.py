@@ -8,11 +8,10 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import FallbackWarning, MismatchWarning
 from jitgrad.jit.decorator import JitFunction, on_compile
 from jitgrad.jit.executable import Executable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -13,7 +13,6 @@ import optree
 from jitgrad.autograd.backward import gradients
 from jitgrad.core.aval import Shape, is_differentiable
 from jitgrad.core.context import Interpreter, adjoint_observer, current_interpreter
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import Origin

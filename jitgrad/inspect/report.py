@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -12,7 +13,6 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.origin import Origin
 from jitgrad.core.paths import require_folder
 from jitgrad.inspect.explain import Explanation, StepReport

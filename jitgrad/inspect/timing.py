@@ -5,12 +5,11 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.device_array import to_host
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import POOL

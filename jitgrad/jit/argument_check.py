@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -13,7 +14,6 @@ import optree
 from jitgrad.compiler.runtime_number import LARGEST_INT
 from jitgrad.core import config
 from jitgrad.core.context import current_interpreter, grad_enabled
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.writes import can_be_held
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, interned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import optree
 
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.core.aval import Aval
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.device_array import to_host
 from jitgrad.core.tape_node import Node
 from jitgrad.core.tensor import Donated, Tensor

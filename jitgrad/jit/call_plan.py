@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Donated
 from jitgrad.jit.argument_check import CheckArguments

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.device_array import to_host
 from jitgrad.jit.fast_call import FastCallWriter, listed
 from jitgrad.jit.input_steps import CallState

@@ -7,13 +7,13 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 import optree
 
 from jitgrad.compiler.input_source import InputSource, SourceKind
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.device_array import to_host
 from jitgrad.core.errors import ArgumentError, EjectError
 from jitgrad.core.ir import Value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.memory_orders import Question
 from jitgrad.core.aval import Aval
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import GuardError, UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.storage import is_in_order

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from jitgrad.compiler.runtime_number import ValueNeededError
-from jitgrad.core.dataclass import dataclass
 from jitgrad.jit.signature import Call, static_number
 from jitgrad.jit.trace_result import TraceResult
 from jitgrad.jit.trace_warnings import MANY_TRACES

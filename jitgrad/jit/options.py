@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from jitgrad.backends.base import Target
 from jitgrad.backends.targets import find_target
 from jitgrad.compiler.pipeline import switched
 from jitgrad.compiler.recompute.limit import parse_budget
 from jitgrad.core import config
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.missing_names import meant
 

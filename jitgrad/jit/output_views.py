@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from jitgrad.compiler.reshape_views import View, may_copy
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import grad_enabled
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.device_array import VIEWS, DeviceArray
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.ir import Value

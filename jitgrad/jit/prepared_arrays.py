@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import POOL

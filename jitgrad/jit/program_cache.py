@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from jitgrad.core import config
-from jitgrad.core.dataclass import dataclass
 from jitgrad.jit.executable import Executable
 
 

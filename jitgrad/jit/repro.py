@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,6 @@ from jitgrad.compiler.loops.loop_op import LOOP
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
 from jitgrad.compiler.plan import KernelStep, Place
 from jitgrad.core.axis_runs import positions_read, whole
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Graph, TraceNode, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import Origin

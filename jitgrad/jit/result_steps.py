@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -13,7 +14,6 @@ from jitgrad.autograd.modes import enable_grad
 from jitgrad.compiler.input_source import SourceKind
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.device_array import copy_elements
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor

@@ -4,7 +4,7 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from jitgrad.compiler.loops.loop_op import has_loops
 from jitgrad.compiler.loops.unroll import unroll_loops
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.passes.gradient_rules import drop_gradient_rules
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Graph
 from jitgrad.core.op import Kind
 from jitgrad.jit.complex_pairs import as_pairs, pairs_of, results_as_pairs

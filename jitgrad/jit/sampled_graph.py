@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.aval import Aval, Shape
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.ops.arithmetic import MULTIPLY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -9,7 +10,6 @@ import numpy as np
 import optree
 
 from jitgrad.core.aval import Shape, normalize_shape
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.jit.records import NAMESPACE

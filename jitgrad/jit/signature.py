@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ import optree
 from jitgrad.compiler.runtime_number import LARGEST_INT
 from jitgrad.core import config
 from jitgrad.core.context import grad_enabled
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import ArgumentError, UnguardableError
 from jitgrad.core.fork import cached_property

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.device_array import copy_elements
 from jitgrad.core.origin import CallPlace
 from jitgrad.core.storage import Storage

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.jit.disturbed_run import AMPLITUDE
 from jitgrad.jit.sampled_graph import sorted_set
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import optree
 
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.memory_orders import Question
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import AutogradError
 from jitgrad.core.ir import Graph
 from jitgrad.core.tape_node import Node

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from jitgrad.compiler.input_source import InputSource, SourceKind
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import ReadOnlyError
 from jitgrad.core.origin import Origin
 from jitgrad.jit.fast_call import FEW, FastCallWriter, listed

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, float_dtype, like_ufunc, select_dtype
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor

@@ -5,14 +5,13 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.aval import Shape
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import IndexingError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.array_keys import taken_at

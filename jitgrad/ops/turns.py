@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import optree
 
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.joining import concat, stack
 

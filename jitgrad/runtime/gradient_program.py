@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jitgrad.compiler.absent_seeds import depends_on, without_seeds
 from jitgrad.compiler.differentiate import Joint, Split
 from jitgrad.compiler.passes.cleanup import eliminate_dead
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.fork import cached_property
 from jitgrad.core.ir import Graph, Value
 from jitgrad.runtime.program import Program

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 from jitgrad.compiler.loops.loop_op import LoopBody
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer, BufferRole, row_major
 from jitgrad.compiler.plan import OpStep, Place
-from jitgrad.core.dataclass import dataclass
 from jitgrad.eager.buffer_pool import ALIGNMENT, address_of
 from jitgrad.runtime.executor.instruction_loop import REGIONS, REPEAT, Instruction, loop
 from jitgrad.runtime.library_call import LibraryCall, Memory

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -15,7 +15,6 @@ import numpy as np
 from jitgrad.backends.base import AddressSpace
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.core.aval import Dtype
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.fork import cached_property
 from jitgrad.eager.buffer_pool import ALIGNMENT, address_of
 from jitgrad.runtime.executor import instruction_loop, thread_pool

@@ -8,7 +8,7 @@ import time
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 from typing import Any
@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Dtype, Shape
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import CudaError, OutOfMemoryError
 from jitgrad.device.cufft import TransformShape
 from jitgrad.device.driver import (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitgrad.autograd.backward import gradients
 from jitgrad.core.aval import Array, Aval, aval_of_array
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import ArgumentError, GradcheckError
 from jitgrad.core.tensor import Tensor
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import log1p, prod, sqrt
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.aval import Shape
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import linalg, movement, reduce
 from jitgrad.ops.tables import ELEMENTWISE

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import optree
-
-from jitgrad.core.dataclass import dataclass
 
 IsLeafTest = Callable[[Any], bool] | None
 

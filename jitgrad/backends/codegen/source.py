@@ -12,14 +12,13 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 
 import numpy as np
 
 from jitgrad.compiler.lowering.kernel_ir import KernelParameter
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import CodegenError
 
 _NOTE_COLUMN = 56

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.capability import Capability, ptx_version
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import BackendError
 from jitgrad.core.fork import importing
 from jitgrad.core.requirements import require_numba

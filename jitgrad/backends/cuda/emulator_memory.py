@@ -6,11 +6,11 @@ barrier between the two; threads of different blocks have no barrier.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import BackendError
 
 Lanes = np.ndarray[Any, Any]  # one number for each thread

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from jitgrad.backends.cuda.emulator_memory import (
     Threads,
 )
 from jitgrad.backends.cuda.schedule import WARP
-from jitgrad.core.dataclass import dataclass
 
 ThreadMask = Lanes | None  # the threads that run a statement; None: all
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 
@@ -10,7 +10,6 @@ from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.lowering.kernel_ir import KernelForm, Schedule, Scope
 from jitgrad.compiler.lowering.loop_nest import LoopNest, OperandAccess
 from jitgrad.compiler.tuning import Tuning
-from jitgrad.core.dataclass import dataclass
 
 WARP = 32
 BLOCK_THREADS = 256

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -19,7 +20,6 @@ from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
 from jitgrad.backends.llvm.text_builder import TextBuilder
 from jitgrad.backends.llvm.types import I64, PointerType, TypedValue
 from jitgrad.backends.llvm.vector_functions import VECTOR_FUNCTIONS
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import BackendError
 from jitgrad.core.gc_paused import gc_paused
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -12,7 +13,6 @@ import numpy as np
 
 from jitgrad.backends.llvm.code_object import compile_control_code
 from jitgrad.core.aval import Dtype
-from jitgrad.core.dataclass import dataclass
 from jitgrad.device.driver import (
     ARGUMENTS,
     ARGUMENTS_SIZE,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from jitgrad.backends.codegen.source import Emitter, Source
 from jitgrad.backends.cuda.grid_writer import FAULT_WORDS, LAST
 from jitgrad.compiler.lowering.kernel_ir import KernelParameter
-from jitgrad.core.dataclass import dataclass
 from jitgrad.device.faults import Fault
 
 CALL_THREADS = 256  # of a block

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import NamedTuple
@@ -28,7 +29,6 @@ from jitgrad.backends.cuda_target.windows import find_windows
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
 from jitgrad.compiler.plan import Place
 from jitgrad.core.aval import Dtype, Shape
-from jitgrad.core.dataclass import dataclass
 from jitgrad.device.cuda_device import CudaDevice
 from jitgrad.device.cufft import TransformShape
 from jitgrad.device.driver import PRODUCTS, TransformHandle

@@ -4,12 +4,11 @@ there, so that no call waits for the device."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, evaluate
 from jitgrad.core.op import Kind
 from jitgrad.eager.run import run_on_arrays

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,6 @@ from jitgrad.backends.llvm.types import (
     constant,
 )
 from jitgrad.core.aval import dtype_name
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import BackendError
 from jitgrad.core.fork import cached_property
 

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,6 @@ import numpy as np
 from jitgrad.backends.llvm import disk_cache as disk
 from jitgrad.backends.llvm.compile_threads import Compilation
 from jitgrad.backends.llvm.effort import LOOPS, TILES, Effort
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import BackendError
 from jitgrad.core.fork import cached_property, fork_safe_lock, importing
 

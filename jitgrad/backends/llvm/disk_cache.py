@@ -19,12 +19,12 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
 from jitgrad.core import config
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import CacheWarning
 from jitgrad.core.origin import users_frame
 

@@ -5,7 +5,7 @@ Compiling is most of a first call. Loops over arrays are worth all passes, and c
 
 from __future__ import annotations
 
-from jitgrad.core.dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 
 from jitgrad.backends.llvm.syntax_nodes import bound_names, names_in, nodes_in
-from jitgrad.core.dataclass import dataclass
 
 _GROUP = "accesses of parallel loops"
 _GROUP_NODE = re.compile(rf'^(!\d+) = !\{{ !"{_GROUP}" \}}$', re.MULTILINE)

@@ -11,6 +11,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -28,7 +29,6 @@ from jitgrad.backends.llvm.parallel_llvm import (
     printed,
     without_strength_reduction,
 )
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import BackendError
 
 _INLINE_EVERYTHING = 100_000  # a call left in a loop costs its vectorisation

@@ -7,11 +7,11 @@ Import this module only when something is compiled: it imports llvmlite.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from llvmlite import ir
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.fork import cached_property
 
 _FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}

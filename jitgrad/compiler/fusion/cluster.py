@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from jitgrad.compiler.fusion.group import Group
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import VerifyError
 from jitgrad.core.ir import TraceNode
 

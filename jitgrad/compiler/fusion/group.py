@@ -4,11 +4,11 @@ schedule."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from jitgrad.compiler.fusion.axis_maps import AxisMap, Definitions, Read, compose
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.eager.float16 import HALF, has_kernel_form, in_kernels

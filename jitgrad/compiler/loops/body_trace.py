@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jitgrad.autograd.reachable import reachable_nodes
@@ -15,7 +16,6 @@ from jitgrad.compiler.reshape_views import View, repeats
 from jitgrad.compiler.runtime_number import RuntimeNumber, holds
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import TraceError
 from jitgrad.core.ir import Atom, Graph, Literal, Value
 from jitgrad.core.op import Kind, OpDef

@@ -7,7 +7,7 @@ array that the loop goes through, and constants.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,6 @@ from jitgrad.compiler.differentiate import Split, differentiate, split_joint
 from jitgrad.compiler.loops.body_trace import record_body
 from jitgrad.compiler.loops.invariants import hoisted, replayed
 from jitgrad.core.aval import Aval, is_differentiable, strong_aval
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import VerifyError
 from jitgrad.core.ir import Graph, TraceNode, evaluate, format_graph

@@ -11,11 +11,11 @@ runs once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 from jitgrad.core.aval import Dtype
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import TraceNode
 from jitgrad.core.monoid import Monoid
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.axis_runs import AxisRuns, ends
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import TraceNode
 from jitgrad.eager.buffer_pool import ALIGNMENT, SMALL
 

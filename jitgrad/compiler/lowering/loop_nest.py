@@ -4,7 +4,7 @@ value."""
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
@@ -16,7 +16,6 @@ from jitgrad.compiler.lowering.kernel_ir import Access, KernelForm, KernelParame
 from jitgrad.compiler.lowering.layout import OperandLayout, row_major
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.axis_runs import AxisRuns, stops
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 

@@ -10,7 +10,7 @@ these first, and `jitgrad.compiler.plan` lays out memory afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -38,7 +38,6 @@ from jitgrad.compiler.lowering.layout import OperandLayout
 from jitgrad.compiler.lowering.loop_nest import KernelArg, LoopNest, OperandAccess, Slot
 from jitgrad.compiler.lowering.sweeps import Scratch, SweepPlan
 from jitgrad.core.aval import Dtype, dtype_name
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind
 

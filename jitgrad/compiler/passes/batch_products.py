@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jitgrad.compiler.compiler_ops import COMPONENT, INSERT_SLICES, Index
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, row_major, view_location
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.compiler.tuning import Tuning
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.ops.arithmetic import ADD

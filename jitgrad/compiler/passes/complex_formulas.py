@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.core.aval import Dtype
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Atom, Literal
 from jitgrad.core.op import REGISTRY, OpDef
 from jitgrad.ops.arithmetic import CONJ

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.compiler.tuning import Tuning
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.ops.arithmetic import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT

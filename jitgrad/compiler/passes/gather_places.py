@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -22,7 +22,6 @@ from jitgrad.compiler.passes.merge_pads import common_pad, places_side_by_side
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Shape
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.ops.arithmetic import ADD

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -12,7 +13,6 @@ from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.compiler.passes.slices import disjoint
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Shape
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.ops.arithmetic import ADD
 from jitgrad.ops.movement import PLACE, SLICE

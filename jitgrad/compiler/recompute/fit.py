@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.compiler.memory.arena import arena, packed
@@ -12,7 +12,6 @@ from jitgrad.compiler.planner import touched_by
 from jitgrad.compiler.recompute.copies import run_with_buffers, with_buffers
 from jitgrad.compiler.recompute.simulate import Execution, NoRoom, simulate
 from jitgrad.compiler.recompute.units import Model, total_cost
-from jitgrad.core.dataclass import dataclass
 
 _ATTEMPTS = 8  # with ever less memory on paper, because places in the arena leave gaps
 

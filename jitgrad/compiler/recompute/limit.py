@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from typing import Any
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import ArgumentError, shown
 
 _UNITS = {

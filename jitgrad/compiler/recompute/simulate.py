@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
 
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.compiler.recompute.units import Model, Unit, written_by
-from jitgrad.core.dataclass import dataclass
 
 _MAX_REPEATS = 8  # times as many runs of units as a plan has: beyond that, there is too little memory
 _MAX_CONE = 64  # units that a value is made of, of which an estimate of its cost counts so many

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import inf
 
 from jitgrad.compiler.cost import expensive
@@ -13,7 +13,6 @@ from jitgrad.compiler.memory.arena import aligned_size
 from jitgrad.compiler.placement import COPY_INTO, ZERO
 from jitgrad.compiler.plan import BlockRun, KernelStep, Place, Plan, Step, buffers_of
 from jitgrad.compiler.tuning import Tuning
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.ir import Graph
 from jitgrad.core.op import Kind
 

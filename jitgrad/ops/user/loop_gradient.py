@@ -6,12 +6,12 @@ import ast
 import linecache
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import OpDefinitionError
 from jitgrad.ops.user.scalar_gradient import ScalarDifferentiator, SymbolicInterpreter
 from jitgrad.ops.user.scalar_source import (

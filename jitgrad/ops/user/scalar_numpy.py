@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import OpDefinitionError
 from jitgrad.core.op import REGISTRY
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, float_dtype
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, OpDefinitionError
 from jitgrad.core.op import OpDef, define_elementwise

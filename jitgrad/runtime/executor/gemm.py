@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -14,7 +15,6 @@ from jitgrad.compiler.lowering.footprint import Footprint
 from jitgrad.compiler.lowering.layout import ArgSlot, BufferOffset, Location
 from jitgrad.compiler.plan import OpStep
 from jitgrad.core.aval import Dtype
-from jitgrad.core.dataclass import dataclass
 from jitgrad.eager.blas import find_blas
 from jitgrad.runtime.executor import instruction_loop
 from jitgrad.runtime.executor.instruction_loop import Instruction

@@ -54,13 +54,13 @@ cores too, because the fastest waits for the slowest.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code
 from jitgrad.backends.llvm.effort import BRANCHES
 from jitgrad.compiler.lowering.layout import ArgSlot
-from jitgrad.core.dataclass import dataclass
 from jitgrad.runtime.executor.loop_text import SOURCE
 
 KERNEL, SGEMM, DGEMM, CALL, ROW_BLOCKS, RELOCATE, LOCAL_BLOCKS, STOP_IF, BLAS_KERNEL, REPEAT = range(10)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from jitgrad.backends.base import CompiledKernel, CompiledLaunch
 from jitgrad.compiler.lowering.layout import ArgSlot
 from jitgrad.compiler.plan import KernelStep
-from jitgrad.core.dataclass import dataclass
 
 
 @dataclass(eq=False, slots=True)

@@ -7,12 +7,12 @@ one by one, each takes some microseconds, and the threads wait for each other af
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from jitgrad.compiler.lowering.footprint import Footprint
 from jitgrad.compiler.lowering.layout import Buffer, BufferOffset
 from jitgrad.compiler.memory.row_accesses import RowAccesses
-from jitgrad.core.dataclass import dataclass
 
 MIN_BLOCK_ROWS = 32  # products of fewer than 16 rows are slow
 MAX_WORK = 1 << 21  # multiplications: a larger product shares its work better by itself

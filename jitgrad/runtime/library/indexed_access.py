@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from math import prod
@@ -12,7 +13,6 @@ import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.core.aval import Array, Aval, Shape, broadcast_shapes, dtype_name
-from jitgrad.core.dataclass import dataclass
 from jitgrad.eager.buffer_pool import address_of
 from jitgrad.runtime.executor.parallel_loop import run_parallel
 

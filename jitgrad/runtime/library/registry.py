@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from jitgrad.core.aval import Aval
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.op import OpDef
 from jitgrad.runtime.library import argreduce, batches, cumsum, gather, running_position, scatter, searchsorted, topk
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from jitgrad.core.dataclass import dataclass
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, divide, multiply, subtract
