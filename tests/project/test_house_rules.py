@@ -117,15 +117,3 @@ def test_no_unfinished_business(path: Path):
     found = re.findall(r"\b(?:TODO|FIXME|XXX)\b.*", path.read_text(encoding="utf-8"))
 
     assert path == Path(__file__) or not found
-
-
-def test_dataclasses_are_those_that_compile_nothing_when_they_are_imported():
-    allowed = {"jitgrad/core/dataclass.py", *(name_of(p) for p in LIBRARY if p.is_relative_to(ROOT / "jitgrad" / "vecmath"))}
-    others = {
-        name_of(path)
-        for path in LIBRARY
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses" and "dataclass" in {a.name for a in node.names}
-    }
-
-    assert others <= allowed, "import dataclass from jitgrad.core.dataclass"
