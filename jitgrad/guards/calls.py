@@ -61,20 +61,19 @@ def _names_fields(frame: ShadowFrame, callee: Any) -> bool:
 
 def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence[str] = ()) -> Any:
     """The result of a call as far as it is known; reads and writes of C code are recorded."""
-    if isinstance(callee, Unrepeatable):
-        return callee
     if isinstance(callee, MadeFunction):
         frame.expected, frame.arguments = callee, args
-        return UNKNOWN
+    if isinstance(callee, Unrepeatable | MadeFunction):
+        return callee if isinstance(callee, Unrepeatable) else UNKNOWN
     if isinstance(callee, PartOf):
         _call_native(frame, UNKNOWN, args)
         receivers = tuple(getattr(method, "__self__", None) for method in frame.candidates(callee))
         return PartOf((receivers,), 2)  # items of them, or what holds these
-    if isinstance(callee, BoundFunction) and isinstance(callee.function, MethodOfUnknown):
+    if isinstance(callee, BoundFunction):
+        if not isinstance(callee.function, MethodOfUnknown):
+            return observe_call(frame, callee.function, [callee.receiver, *args], keywords)
         change_items(frame, UNKNOWN, callee.function.name)
         return _call_native(frame, UNKNOWN, args)
-    if isinstance(callee, BoundFunction):
-        return observe_call(frame, callee.function, [callee.receiver, *args], keywords)
     if isinstance(callee, functools.partial):
         return observe_call(frame, callee.func, [*callee.args, *args, *callee.keywords.values()], keywords)
     remedy = remedy_for(callee) if callee is not UNKNOWN else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.scalar_eval import on_floats
 from jitgrad.ops.arithmetic import divide, multiply, negative
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.ops.special import on_floats
 from jitgrad.ops.transcendental import exp
 
 EXP1 = define_elementwise(

@@ -10,7 +10,7 @@ import pytest
 
 from tests.ported import assert_compiled_is_eager, eager, program_for
 
-PROGRAMS = ["recipes", "lattice_boltzmann", "graphs", "audio", "exercises", "dynamic_programming", "simulations"]
+PROGRAMS = ["recipes", "lattice_boltzmann", "graphs", "audio", "dynamic_programming", "simulations"]
 
 
 def program(name: str, changed: bool) -> types.ModuleType:

@@ -104,7 +104,8 @@ def test_architecture_names_every_folder_and_only_those():
     listing = text[text.index("## Rooms") :].split("```")[1]
     listed: list[str] = []
     for indent, name in re.findall(r"^( +)([a-z_]+)(?:/|\.py)", listing, re.MULTILINE):
-        listed.append(name if len(indent) == 2 else f"{listed[-1].split('/')[0]}/{name}")
+        above = listed[-1].split("/")[: len(indent) // 2 - 1] if listed else []
+        listed.append("/".join([*above, name]))
     package = ROOT / "jitgrad"
     folders = {str(path.parent.relative_to(package)) for path in package.rglob("__init__.py")} - {"."}
 
