@@ -10,7 +10,14 @@ from jitgrad.core import config
 from jitgrad.core.errors import ArgumentError, DeviceError
 
 # that of CUDA is imported when it is used: a first call on the host takes a tenth less time without it
-TARGETS: dict[str, Target] = {target.name: target for target in (CpuTarget(), NumbaTarget(), PythonTarget())}
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (
+        CpuTarget(),
+        NumbaTarget(),
+        PythonTarget(),
+    )
+}
 _CUDA = "cuda"
 
 

@@ -52,64 +52,64 @@ I1E = define_elementwise(
 )
 J0 = define_elementwise(
     "j0(x)",
-    scalar="j0(x)",
-    eager=on_floats("j0"),
+    scalar="bessel_j0(x)",
+    eager=on_floats("bessel_j0"),
     vjp=(lambda g, _out, x: multiply(g, negative(j1(x))),),
     domain=("real",),
     one_loop=True,
 )
 J1 = define_elementwise(
     "j1(x)",
-    scalar="j1(x)",
-    eager=on_floats("j1"),
+    scalar="bessel_j1(x)",
+    eager=on_floats("bessel_j1"),
     vjp=(lambda g, out, x: multiply(g, subtract(j0(x), _over(out, x))),),
     domain=("real",),
     one_loop=True,
 )
 Y0 = define_elementwise(
     "y0(x)",
-    scalar="y0(x)",
-    eager=on_floats("y0"),
+    scalar="bessel_y0(x)",
+    eager=on_floats("bessel_y0"),
     vjp=(lambda g, _out, x: multiply(g, negative(y1(x))),),
     domain=("positive",),
     one_loop=True,
 )
 Y1 = define_elementwise(
     "y1(x)",
-    scalar="y1(x)",
-    eager=on_floats("y1"),
+    scalar="bessel_y1(x)",
+    eager=on_floats("bessel_y1"),
     vjp=(lambda g, out, x: multiply(g, subtract(y0(x), divide(out, x))),),
     domain=("positive",),
     one_loop=True,
 )
 K0 = define_elementwise(
     "k0(x)",
-    scalar="k0(x)",
-    eager=on_floats("k0"),
+    scalar="bessel_k0(x)",
+    eager=on_floats("bessel_k0"),
     vjp=(lambda g, _out, x: multiply(g, negative(k1(x))),),
     domain=("positive",),
     one_loop=True,
 )
 K1 = define_elementwise(
     "k1(x)",
-    scalar="k1(x)",
-    eager=on_floats("k1"),
+    scalar="bessel_k1(x)",
+    eager=on_floats("bessel_k1"),
     vjp=(lambda g, out, x: multiply(g, negative(add(k0(x), divide(out, x)))),),
     domain=("positive",),
     one_loop=True,
 )
 K0E = define_elementwise(
     "k0e(x)",
-    scalar="k0e(x)",
-    eager=on_floats("k0e"),
+    scalar="bessel_k0e(x)",
+    eager=on_floats("bessel_k0e"),
     vjp=(lambda g, out, x: multiply(g, subtract(out, k1e(x))),),
     domain=("positive",),
     one_loop=True,
 )
 K1E = define_elementwise(
     "k1e(x)",
-    scalar="k1e(x)",
-    eager=on_floats("k1e"),
+    scalar="bessel_k1e(x)",
+    eager=on_floats("bessel_k1e"),
     vjp=(lambda g, out, x: multiply(g, subtract(subtract(out, k0e(x)), divide(out, x))),),
     domain=("positive",),
     one_loop=True,

@@ -50,9 +50,11 @@ _CODY_WAITE = "Cody and Waite, Software Manual for the Elementary Functions, 198
 _FDLIBM = "arrangement of K. C. Ng, fdlibm, Sun Microsystems 1993; own minimax polynomials (fit.py)"
 _PAYNE_HANEK = "Payne and Hanek, SIGNUM Newsletter 18, 1983, for large arguments; " + _CODY_WAITE
 _OWN_FIT = "own minimax polynomials (fit.py)"
+_INTERPOLATED = "own polynomials through Chebyshev points (fit_bessel.py)"
 _HALF_LINE = "Shepherd and Laframboise, Math. Comp. 36, 1981; " + _OWN_FIT
-_HANKEL = "Hart, Computer Approximations, 1968, for the form; " + _OWN_FIT
-_CODY_THACHER = "Cody and Thacher, Math. Comp. 22 and 23, 1968 and 1969, for the form; " + _OWN_FIT
+_MACDONALD = "Shepherd and Laframboise, Math. Comp. 36, 1981, for the variable; " + _INTERPOLATED
+_HANKEL = "Hart, Computer Approximations, 1968, for the form; " + _INTERPOLATED
+_CODY_THACHER = "Cody and Thacher, Math. Comp. 22 and 23, 1968 and 1969, for the form; " + _INTERPOLATED
 _TEMME = "Temme, SIAM J. Math. Anal. 10, 1979; Legendre's continued fraction; power series"
 _STIRLING = "Stirling's formula with a fitted remainder; " + _OWN_FIT
 _DEKKER = "double-float arithmetic of Dekker, Numerische Mathematik 18, 1971; own minimax polynomials (fit.py)"
@@ -97,14 +99,14 @@ _TABLE = (
     MathFunction("i1", 1, bessel.i1, _OWN_FIT, 1.0, 4.0),
     MathFunction("i0e", 1, bessel.i0e, _OWN_FIT, 1.0, 4.0),
     MathFunction("i1e", 1, bessel.i1e, _OWN_FIT, 1.0, 4.0),
-    MathFunction("j0", 1, ordinary_bessel.j0, _HANKEL, 1.0, 6.0),
-    MathFunction("j1", 1, ordinary_bessel.j1, _HANKEL, 1.0, 6.0),
-    MathFunction("y0", 1, ordinary_bessel.y0, _HANKEL, 1.0, 6.0),
-    MathFunction("y1", 1, ordinary_bessel.y1, _HANKEL, 1.0, 6.0),
-    MathFunction("k0", 1, macdonald.k0, _HALF_LINE, 1.0, 4.0),
-    MathFunction("k1", 1, macdonald.k1, _HALF_LINE, 1.0, 4.0),
-    MathFunction("k0e", 1, macdonald.k0e, _HALF_LINE, 1.0, 4.0),
-    MathFunction("k1e", 1, macdonald.k1e, _HALF_LINE, 1.0, 4.0),
+    MathFunction("bessel_j0", 1, ordinary_bessel.j0, _HANKEL, 1.0, 6.0),
+    MathFunction("bessel_j1", 1, ordinary_bessel.j1, _HANKEL, 1.0, 6.0),
+    MathFunction("bessel_y0", 1, ordinary_bessel.y0, _HANKEL, 1.0, 6.0),
+    MathFunction("bessel_y1", 1, ordinary_bessel.y1, _HANKEL, 1.0, 6.0),
+    MathFunction("bessel_k0", 1, macdonald.k0, _MACDONALD, 1.0, 4.0),
+    MathFunction("bessel_k1", 1, macdonald.k1, _MACDONALD, 1.0, 4.0),
+    MathFunction("bessel_k0e", 1, macdonald.k0e, _MACDONALD, 1.0, 4.0),
+    MathFunction("bessel_k1e", 1, macdonald.k1e, _MACDONALD, 1.0, 4.0),
     MathFunction("exp1", 1, exponential_integral.exp1, _CODY_THACHER, 1.0, 6.0),
     MathFunction("expi", 1, exponential_integral.expi, _CODY_THACHER, 1.0, 6.0),
     MathFunction("normal_radius", 1, gaussian.normal_radius, "Box and Muller, Ann. Math. Stat. 29, 1958; " + _FDLIBM, 1.5, 1.5),

@@ -83,7 +83,8 @@ def test_every_op_has_a_rule() -> None:
     ops = [op for op in REGISTRY.values() if op.operands and op not in LENGTHS]
 
     assert all(batching_rule(op) is not None for op in ops)
-    assert {op.name for op in ops} - tested == set()
+    others = {op.name for op in ops} - tested
+    assert {name for name in others if not name.startswith("scipy_")} == set()  # tests/scipy_names test SciPy's own
 
 
 @pytest.mark.parametrize(

@@ -358,7 +358,6 @@ def test_weights_of_losses_move_and_are_not_saved():
         (lambda: nn.Conv1d(3, 4, 2, groups=2), ArgumentError, "Conv1d: 3 and 4 channels"),
         (lambda: nn.Conv1d(3, 4, 2, padding_mode="odd"), ArgumentError, "padding_mode"),
         (lambda: nn.BatchNorm1d(4)(jg.ones(2, 4, 3, 3)), ShapeError, "expected 2 or 3 axes"),
-        (lambda: nn.InstanceNorm2d(4, track_running_stats=True), ArgumentError, "not supported"),
         (lambda: nn.RNN(3, 4, nonlinearity="sin"), ArgumentError, "nonlinearity"),
         (lambda: nn.GRU(3, 4, 0), ArgumentError, "num_layers=0"),
         (lambda: nn.GRU(3, 4)(jg.ones(5, 2, 4)), ShapeError, "the last of 3"),

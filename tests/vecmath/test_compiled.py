@@ -17,7 +17,7 @@ from tests.machine_code import CPUS, kernel_assembly, needs_x86, run, table
 from tests.vecmath.test_functions import loop_source
 
 SCALAR = {"floor_divide", "fmod", "remainder"}  # LLVM has no vector form of frem: a call to libm
-BRANCHING = {"sin": "sin", "cos": "cos", "tan": "tan"} | dict.fromkeys(("j0", "j1", "y0", "y1"), "sin|cos")
+BRANCHING = {"sin": "sin", "cos": "cos", "tan": "tan"} | {f"bessel_{name}": "sin|cos" for name in ("j0", "j1", "y0", "y1")}
 VECTORISED = sorted(set(FUNCTIONS) - SCALAR)
 
 

@@ -12,7 +12,7 @@ EQUAL_BITS = {  # where each cancels by itself
     "digamma": [np.concatenate([np.linspace(-30, 0, 5000), -0.504083008264455 + np.linspace(-1e-4, 1e-4, 500)])],
     "gammainc": [np.repeat(np.geomspace(0.01, 3000, 80), 60), np.tile(np.geomspace(0.01, 3000, 60), 80)],
     "gammaincc": [np.repeat(np.geomspace(0.01, 3000, 80), 60), np.tile(np.geomspace(0.01, 3000, 60), 80)],
-    **{name: [np.geomspace(1e-3, 700.0, 4000)] for name in ("j0", "j1", "y0", "y1", "exp1", "expi")},
+    **{name: [np.geomspace(1e-3, 700.0, 4000)] for name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "exp1", "expi")},
 }
 
 
