@@ -53,7 +53,6 @@ class _Step:
     function: Callable[..., Any]
     operands: tuple[int, ...]
     result: Aval
-    out: weakref.ref[Value]
 
 
 def _is_in_order(x: Any) -> bool:
@@ -162,7 +161,7 @@ class BlockedInterpreter(EagerInterpreter):
         given = [strong_aval(a.shape, d) if a.weak else a for a, d in zip(avals, dtypes, strict=True)]
         value = Value(result)
         self._waiting[value] = len(self._steps)
-        self._steps.append(_Step(_function_of(op, given, dtypes, dict(attrs), result.dtype), places, result, weakref.ref(value)))
+        self._steps.append(_Step(_function_of(op, given, dtypes, dict(attrs), result.dtype), places, result))
         tensor = Tensor(value)
         self._made.append(weakref.ref(tensor))
         return tensor
