@@ -7,9 +7,12 @@ computed in float64.
 
 from __future__ import annotations
 
+from functools import partial
+
 from jitgrad.vecmath import bessel_coefficients as coefficients
 from jitgrad.vecmath.algebra import Algebra, MathValue, poly
 from jitgrad.vecmath.exponential import exp, exp_times, lower_bounded, upper_bounded
+from jitgrad.vecmath.gamma import in_double
 from jitgrad.vecmath.logarithm import log
 
 _INFINITY = float("inf")
@@ -55,19 +58,19 @@ def _scaled(m: Algebra, precision: int, x: MathValue, order: int) -> MathValue:
 
 def k0(m: Algebra, x: MathValue) -> MathValue:
     """Macdonald's function of order 0; NaN for negative ``x``."""
-    return _bessel(m, 64, x, 0) if m.width == 64 else m.narrow(_bessel(m.wide(), 32, m.widen(x), 0))
+    return in_double(partial(_bessel, order=0), m, x)
 
 
 def k1(m: Algebra, x: MathValue) -> MathValue:
     """Macdonald's function of order 1; NaN for negative ``x``."""
-    return _bessel(m, 64, x, 1) if m.width == 64 else m.narrow(_bessel(m.wide(), 32, m.widen(x), 1))
+    return in_double(partial(_bessel, order=1), m, x)
 
 
 def k0e(m: Algebra, x: MathValue) -> MathValue:
     """``exp(x) k0(x)``."""
-    return _scaled(m, 64, x, 0) if m.width == 64 else m.narrow(_scaled(m.wide(), 32, m.widen(x), 0))
+    return in_double(partial(_scaled, order=0), m, x)
 
 
 def k1e(m: Algebra, x: MathValue) -> MathValue:
     """``exp(x) k1(x)``."""
-    return _scaled(m, 64, x, 1) if m.width == 64 else m.narrow(_scaled(m.wide(), 32, m.widen(x), 1))
+    return in_double(partial(_scaled, order=1), m, x)

@@ -11,10 +11,12 @@ cancel.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from jitgrad.vecmath import bessel_coefficients as coefficients
 from jitgrad.vecmath.algebra import Algebra, MathValue, poly
 from jitgrad.vecmath.exponential import lower_bounded, upper_bounded
+from jitgrad.vecmath.gamma import in_double
 from jitgrad.vecmath.logarithm import log, log1p
 from jitgrad.vecmath.trigonometric import cos, sin
 
@@ -113,23 +115,19 @@ def _second_kind(m: Algebra, precision: int, x: MathValue, order: int) -> MathVa
 
 def j0(m: Algebra, x: MathValue) -> MathValue:
     """The Bessel function of the first kind of order 0."""
-    e = m.unfused()
-    return _first_kind(e, 64, x, 0) if m.width == 64 else m.narrow(_first_kind(e.wide(), 32, m.widen(x), 0))
+    return in_double(partial(_first_kind, order=0), m.unfused(), x)
 
 
 def j1(m: Algebra, x: MathValue) -> MathValue:
     """The Bessel function of the first kind of order 1."""
-    e = m.unfused()
-    return _first_kind(e, 64, x, 1) if m.width == 64 else m.narrow(_first_kind(e.wide(), 32, m.widen(x), 1))
+    return in_double(partial(_first_kind, order=1), m.unfused(), x)
 
 
 def y0(m: Algebra, x: MathValue) -> MathValue:
     """The Bessel function of the second kind of order 0; NaN for negative ``x``."""
-    e = m.unfused()
-    return _second_kind(e, 64, x, 0) if m.width == 64 else m.narrow(_second_kind(e.wide(), 32, m.widen(x), 0))
+    return in_double(partial(_second_kind, order=0), m.unfused(), x)
 
 
 def y1(m: Algebra, x: MathValue) -> MathValue:
     """The Bessel function of the second kind of order 1; NaN for negative ``x``."""
-    e = m.unfused()
-    return _second_kind(e, 64, x, 1) if m.width == 64 else m.narrow(_second_kind(e.wide(), 32, m.widen(x), 1))
+    return in_double(partial(_second_kind, order=1), m.unfused(), x)
