@@ -40,6 +40,12 @@ def _parsed(text: str) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
 
 
+@lru_cache(maxsize=512)
+def _accessed(kernel: ast.FunctionDef) -> tuple[frozenset[str], frozenset[str]]:
+    """The parameters that a kernel reads and those that it writes: found once for all its launches."""
+    return read_parameters(kernel), written_parameters(kernel)
+
+
 def launch(
     source: Source | str,
     entry: str,
@@ -86,8 +92,9 @@ class _Arguments:
         self.given = dict(zip(self.names, zip(params, args, strict=True), strict=True))
         places = {name: memory(word) for name, (kind, word) in self.given.items() if kind.endswith("*")}
         self.places = {name: (whole, self.key(name, whole, offset), offset) for name, (whole, offset) in places.items()}
-        self.written = {self.places[name][1] for name in written_parameters(kernel) if name in self.places}
-        self.read = {self.places[name][1] for name in read_parameters(kernel) if name in self.places}
+        read, written = _accessed(kernel)
+        self.written = {self.places[name][1] for name in written if name in self.places}
+        self.read = {self.places[name][1] for name in read if name in self.places}
         self.regions: dict[Any, SharedRegion] = {}
 
     def key(self, name: str, allocation: Lanes, offset: int) -> tuple[int, int, np.dtype[Any]]:
