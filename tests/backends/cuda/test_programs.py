@@ -38,7 +38,7 @@ def test_every_scalar_op_computes_the_bits_of_the_cpu(dtype: str, expected: str,
     assert_agree(run, *operands, exact=True, expected=expected)
 
 
-@pytest.mark.parametrize("dtype", ["?", "b", "i", "l", "B", "L"])
+@pytest.mark.parametrize("dtype", ["?", "b", "i", "L"])
 def test_scalar_ops_of_integers(dtype: str, emulated: RecordingTarget) -> None:
     def run(*operands: Any) -> Any:
         xs = iter(operands)
@@ -97,8 +97,14 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], GridForm]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", [pytest.param("f2", marks=needs_f16c), "f4", "f8"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "form, dtype",
+    [
+        *((form, "f4") for form in FORMS),
+        *((form, "f8") for form in list(FORMS)[::3]),
+        *(pytest.param(form, "f2", marks=needs_f16c) for form in list(FORMS)[1::3]),
+    ],
+)
 def test_forms_of_kernels(form: str, dtype: str, emulated: RecordingTarget) -> None:
     function, shapes, expected = FORMS[form]
     assert_agree(function, *(normal(*shape, dtype=dtype) for shape in shapes), expected="python" if dtype == "f2" else "cpu")
@@ -160,7 +166,7 @@ def values_and_gradients(program: RandomProgram) -> Callable[..., Any]:
     return lambda *xs: (program(*xs), jg.grad(loss, argnums=tuple(range(len(xs))))(*xs))
 
 
-@pytest.mark.parametrize("seed", [*range(60), *(pytest.param(k, marks=pytest.mark.slow) for k in range(60, 300))])
+@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(k, marks=pytest.mark.slow) for k in range(20, 300))])
 def test_random_programs(seed: int, emulated: RecordingTarget) -> None:
     program = random_program(seed)
     args = [jg.tensor(x) for x in program.operands(np.dtype(("f4", "f8")[seed % 2]))]
