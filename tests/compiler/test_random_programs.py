@@ -49,7 +49,7 @@ def check_backward_from_outside(program: RandomProgram) -> None:
             np.testing.assert_allclose(y.grad.numpy(), x.grad.numpy(), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(120))
 def test_fused_equals_eager(seed: int, same: Any) -> None:
     program = random_program(seed, 10)
 
@@ -59,7 +59,7 @@ def test_fused_equals_eager(seed: int, same: Any) -> None:
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("seed", range(0, 300, 10))
+@pytest.mark.parametrize("seed", range(0, 120, 10))
 def test_compiled_equals_eager(seed: int, same: Any) -> None:
     program = random_program(seed, 10)
 
@@ -68,11 +68,11 @@ def test_compiled_equals_eager(seed: int, same: Any) -> None:
         check_backward_from_outside(program)
 
 
-@pytest.mark.parametrize("seed", range(1000, 1020))
+@pytest.mark.parametrize("seed", range(1000, 1008))
 def test_float32_stays_float32(seed: int, same: Any) -> None:
     check_values_and_gradients(random_program(seed, 8), same, np.float32, rtol=2e-3, atol=2e-3)
 
 
-@pytest.mark.parametrize("seed", range(2000, 2010))
+@pytest.mark.parametrize("seed", range(2000, 2004))
 def test_long_programs(seed: int, same: Any) -> None:
     check_values_and_gradients(random_program(seed, 60), same, np.float64, rtol=1e-7, atol=1e-7)

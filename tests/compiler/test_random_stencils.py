@@ -108,14 +108,14 @@ def operands(seed: int, dtype: str) -> list[Any]:
     return [jg.asarray(x) for x in arrays]
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(48))
 def test_fused_equals_eager(seed: int, same: Any, tune: Callable[..., None]) -> None:
     tune(min_offset_row=1)
     f = stencil(seed, 2 + seed % 3, shape_of(seed))
     same(jg.value_and_grad(f, argnums=(0, 1)), *operands(seed, "f8"), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(120, 150))
+@pytest.mark.parametrize("seed", range(120, 132))
 def test_second_derivatives(seed: int, same: Any, tune: Callable[..., None]) -> None:
     tune(min_offset_row=1)
     f = stencil(seed, 2, shape_of(seed))
@@ -127,7 +127,7 @@ def test_second_derivatives(seed: int, same: Any, tune: Callable[..., None]) -> 
     same(second, *operands(seed, "f8"), rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(180, 240))
+@pytest.mark.parametrize("seed", range(180, 204))
 def test_block_by_block(seed: int, same: Any, tune: Callable[..., None]) -> None:
     """Kernels of few ops over blocks of few rows: what one reads at offsets may be of the block, or of another."""
     tune(min_offset_row=1, max_kernel_nodes=6, enough_blocks=2, min_local_bytes=0, min_block_elements=1, block_bytes=4096)
@@ -138,7 +138,7 @@ def test_block_by_block(seed: int, same: Any, tune: Callable[..., None]) -> None
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("seed", range(150, 180))
+@pytest.mark.parametrize("seed", range(150, 162))
 def test_machine_code(seed: int, same: Any) -> None:
     f = stencil(seed, 3, shape_of(seed))
     same(jg.value_and_grad(f, argnums=(0, 1)), *operands(seed, "f4"), rtol=2e-3, atol=2e-3)
