@@ -99,21 +99,20 @@ class CheckShared:
         for k, tensor in self.traced.shared:
             if call.leaves[k] is not tensor:
                 return f"argument {k} was {self.traced.names.get(id(tensor), 'an outside tensor')}"
-        outside = self.traced.outside()
         for k in sorted(self.traced.shared_arguments(call.leaves)):
-            return f"argument {k} is {self.traced.names.get(id(outside[id(call.leaves[k])]), 'an outside tensor')}"
+            return f"argument {k} is {self.traced.names.get(id(call.leaves[k]), 'an outside tensor')}"
         return None
 
     def write(self, w: FastCallWriter) -> None:
         for k, tensor in self.traced.shared:
             w.miss_if(f"{w.leaves[k]} is not {w.constant('T', tensor)}")
-        if self.traced.changes_state and (outside := frozenset(self.traced.outside())):
-            taken = {k for k, _ in self.traced.shared}
-            tensors = [k for k, x in enumerate(w.call.leaves) if type(x) is Tensor and x._requires_grad and k not in taken]
-            # CheckOverlap finds those without gradients
-            if tensors:
-                ids = listed([f"id({w.leaves[k]})" for k in tensors])
-                w.miss_if(f"not {w.constant('O', outside)}.isdisjoint(({ids},))")
+        taken = {k for k, _ in self.traced.shared}
+        tensors = [k for k, x in enumerate(w.call.leaves) if type(x) is Tensor and k not in taken]
+        if not self.traced.compared:  # CheckOverlap finds those without gradients
+            tensors = [k for k in tensors if w.call.leaves[k]._requires_grad]
+        if tensors and (outside := frozenset(self.traced.told_apart())):
+            ids = listed([f"id({w.leaves[k]})" for k in tensors])
+            w.miss_if(f"not {w.constant('O', outside)}.isdisjoint(({ids},))")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
