@@ -178,6 +178,7 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
     by_id: dict[int, Tensor] = {}
     leaves = list(call.leaves)
     trace.orders.arguments = call.leaves
+    trace.decisions.numbers.leaves = call.leaves
     trace.decisions.leaves = None if any(map(has_no_data, leaves)) else call.leaves
     for k in call.dynamic:
         x = call.leaves[k]
@@ -290,6 +291,7 @@ def _with_arguments(
         argument_names=tuple(map(call.name, range(len(call.leaves)))),
         shared=tuple([(k, call.leaves[k]) for k in sorted(shared)]),
         compared=environment.compared(),
+        number_conditions=trace.decisions.numbers.listed(),
     )
 
 

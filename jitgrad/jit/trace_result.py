@@ -10,6 +10,7 @@ import optree
 
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.memory_orders import Question
+from jitgrad.compiler.number_conditions import NumberCondition
 from jitgrad.core.errors import AutogradError
 from jitgrad.core.ir import Graph
 from jitgrad.core.tape_node import Node
@@ -100,6 +101,7 @@ class TraceResult:
         alive: objects whose ids other parts of the program hold.
         names: paths from the function to tensors, by the ids of the tensors.
         shared: (position, tensor) of the arguments that are also outside tensors.
+        number_conditions: in which calls Python's arithmetic of number arguments gives floats, or raises, as in the trace.
         compared: the outside tensors that the function compares with others by identity.
         made: the objects among the results that each call makes.
         stores: the changes of Python state that a compiled call makes.
@@ -140,6 +142,7 @@ class TraceResult:
     argument_names: tuple[str, ...] = ()
     shared: tuple[tuple[int, Tensor], ...] = ()
     compared: tuple[Tensor, ...] = ()
+    number_conditions: tuple[NumberCondition, ...] = ()
 
     @property
     def result_treedef(self) -> Any:
