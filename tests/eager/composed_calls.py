@@ -66,4 +66,8 @@ COMPOSED: dict[str, tuple[list[tuple[int, ...]], Call]] = {
     "multilabel_soft_margin_loss": ([(4, 5), (4, 5)], lambda x, y: F.multilabel_soft_margin_loss(x, y)),
     "poisson_nll_loss": ([(4, 5), (4, 5)], lambda x, y: F.poisson_nll_loss(x, y, full=True)),
     "gaussian_nll_loss": ([(4, 5), (4, 5), (4,)], lambda x, y, v: F.gaussian_nll_loss(x, y, v * v)),
+    "attention": ([(2, 4, 3), (2, 5, 3), (2, 5, 2)], lambda q, k, v: F.scaled_dot_product_attention(q, k, v)),
+    "causal attention": ([(4, 3), (4, 3), (4, 2)], lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)),
+    "masked attention": ([(4, 3), (5, 3), (5, 2), (4, 5)], lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m)),
+    "Normal.log_prob": ([(4, 5), (5,)], lambda x, m: jg.distributions.Normal(m, m * m + 0.1).log_prob(x)),
 }

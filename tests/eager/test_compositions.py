@@ -56,6 +56,22 @@ def test_results_and_gradients_have_the_bits_of_the_ops(name: str, dtype: Any, m
     assert found == [expected] * 6
 
 
+def test_attention_of_several_heads_is_five_compositions() -> None:
+    layer = jg.nn.MultiheadAttention(6, 2, batch_first=True)
+    x = jg.tensor(grid(2, 3, 6).astype(np.float32), requires_grad=True)
+    for _ in range(5):
+        out = layer(x, x, x, need_weights=False)[0]
+    found, waiting = set(), [out.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        found.add(node)
+        waiting += [edge[0] for edge in node.edges if type(edge) is tuple]
+
+    assert sorted(str(node.op) for node in found if isinstance(node, CompositionNode)) == [
+        "_joined", "_projection", "_projection", "_projection", "dot_product_weights",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", COMPOSED)
 def test_they_become_one_node_after_a_few_calls(name: str) -> None:
     f, arrays = COMPOSED[name][1], operands(name)
