@@ -1,4 +1,4 @@
-"""torch.distributions' names: densities and samples of common distributions, in ops; imports core, ops and autograd."""
+"""torch.distributions' names: densities and samples of common distributions, in ops; imports core, eager, ops, autograd."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import comparison, creation, reduce, sorting
 from jitgrad.ops.arithmetic import add, astype, maximum, minimum, multiply, subtract
 from jitgrad.ops.comparison import isnan, less, where
-from jitgrad.ops.indexing import index_add, take, take_along_axis
+from jitgrad.ops.indexed_sums import index_add
+from jitgrad.ops.indexing import take, take_along_axis
 from jitgrad.ops.interpolation import lerp
 from jitgrad.ops.movement import broadcast_to, flip, moveaxis, reshape
 from jitgrad.ops.operand import as_result, contents_of, host_array
