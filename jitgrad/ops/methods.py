@@ -305,7 +305,7 @@ METHOD_NAMES: Mapping[Any, str] = {
     joining: "split unstack roll tile pad",
     indexing: "take take_along_axis gather scatter_add index_add",
     comparison: "nonzero",
-    sorting: "sort argsort topk unique searchsorted",
+    sorting: "argsort topk unique searchsorted",
     creation: "clone",
     triangles: "tril triu",
     linalg: "matmul dot vecdot outer tensordot",
