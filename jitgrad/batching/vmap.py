@@ -34,6 +34,7 @@ def vmap(
     axis_size: int | None = None,
     *,
     randomness: str = "error",
+    chunk_size: int | None = None,
 ) -> Callable[..., Any]:
     """A function that applies ``f``, written for one example, to all examples along an axis of its arguments.
 
@@ -48,6 +49,7 @@ def vmap(
         axis_size: the number of examples; needed only where no argument has an axis of them.
         randomness: whether random numbers that ``f`` draws are "different" in each example or the "same" in all; by
             default drawing is an error.
+        chunk_size: changes nothing: whole arrays are there at once.
 
     Keyword arguments of the new function have the examples along axis 0. Tensors that ``f`` reads from outside are
     the same for all examples. ``in_dims`` and ``out_dims`` are torch's names.
