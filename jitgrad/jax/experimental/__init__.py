@@ -1,1 +1,1 @@
-"""jax.experimental: ode; imports scipy, core."""
+"""jax.experimental: ode; imports core, ops, scipy."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,8 @@ class Dynamics:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.compiled: bool = current_interpreter.get().tracing
+        # dy/dt of the arrays y, t and constants
+        self.on_arrays: Callable[..., Any] = self._compiled() if current_interpreter.get().tracing else self._by_ops
         self.avals: tuple[Aval, ...] = tuple([value.aval for value in graph.inputs[2:]])  # of the constants
         # those of them that have gradients
         self.varied: tuple[int, ...] = tuple([k for k, a in enumerate(self.avals) if is_differentiable(a.dtype)])
@@ -59,11 +59,10 @@ class Dynamics:
         """``dy/dt`` in ops."""
         return replayed(self.graph, (y, t, *constants))[0]
 
-    @cached_property
-    def on_arrays(self) -> Callable[..., Any]:
-        """``dy/dt`` of the arrays y, t and constants."""
-        if not self.compiled:
-            return lambda *arrays: evaluate(self.graph, arrays, run_on_arrays)[0]
+    def _by_ops(self, *arrays: Any) -> Any:
+        return evaluate(self.graph, arrays, run_on_arrays)[0]
+
+    def _compiled(self) -> Callable[..., Any]:
         of_tensors = jit(lambda y, t, *constants: self(y, t, constants))
         return lambda *arrays: of_tensors(*arrays).numpy()
 
