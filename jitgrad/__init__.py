@@ -187,7 +187,7 @@ from jitgrad.ops.complex_numbers import (
 from jitgrad.ops.complex_parts import complex as complex, is_complex as is_complex
 from jitgrad.numpy.shapes import broadcast_arrays as broadcast_arrays
 from jitgrad.numpy.systems import cholesky_inverse as cholesky_inverse, cholesky_solve as cholesky_solve, logdet as logdet
-from jitgrad.numpy import torch_tensor_methods as _tensor_methods  # noqa: F401 - installs them
+from jitgrad.numpy import array_methods as _array_methods, torch_tensor_methods as _tensor_methods  # noqa: F401 - installs them
 from jitgrad.numpy.shared_with_torch import SHARED as _SHARED
 from jitgrad.backends import cudnn as _cudnn, mps as _mps  # noqa: F401 - torch's switches, found as jg.backends.cudnn
 from jitgrad.backends.cuda import matmul as _matmul_switches  # noqa: F401

@@ -307,7 +307,7 @@ METHOD_NAMES: Mapping[Any, str] = {
     indexing: "take take_along_axis gather",
     indexed_sums: "scatter_add index_add",
     comparison: "nonzero",
-    sorting: "sort argsort topk unique searchsorted",
+    sorting: "argsort topk unique searchsorted",
     creation: "clone",
     triangles: "tril triu",
     linalg: "matmul dot vecdot outer tensordot",

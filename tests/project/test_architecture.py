@@ -65,6 +65,7 @@ ROOMS = (
     "jitgrad.eject",
     "jitgrad.jit",
     "jitgrad.inspect",
+    "jitgrad.scipy.integrate",  # its functions are compiled
     "jitgrad.on_demand",  # imports the rooms above nn, optim and numpy when they are first used
     "jitgrad",  # __init__: the public names
     "jitgrad.torch",

@@ -19,7 +19,7 @@ MAX_FUNCTION = 40
 BANNED = re.compile(r"(^|_)(utils?|helpers?|managers?|ctx|data2)($|_)")
 NAMED_BY_OTHERS = {  # where users of torch look for clip_grad_norm_ and DataLoader, and those of JAX for tree_map
     *(f"jitgrad/nn/utils/{name}.py" for name in ("__init__", "hooked_weights", "parametrizations", "parametrize", "rnn")),
-    *("jitgrad/optim/swa_utils.py", "jitgrad/hips/test_util.py"),
+    *("jitgrad/optim/swa_utils.py", "jitgrad/hips/test_util.py", "jitgrad/jax/test_util.py"),
     *("jitgrad/utils/__init__.py", "jitgrad/utils/data.py", "jitgrad/utils/samplers.py", "jitgrad/utils/checkpoint.py"),
     *("jitgrad/flatten_util/__init__.py", *(f"jitgrad/tree_util/{name}.py" for name in ("__init__", "paths", "registration"))),
 }
