@@ -74,10 +74,8 @@ from jitgrad.ops.diagonals import diagonal as diagonal
 from jitgrad.ops.einsum import einsum as einsum
 from jitgrad.ops.entropy import logit as logit, xlogy as xlogy
 from jitgrad.ops.gamma import digamma as digamma, gammaln as _gammaln, polygamma as polygamma
-from jitgrad.ops.indexing import (
-    gather as gather, index_add as index_add, scatter_add as scatter_add, take as take,
-    take_along_axis as take_along_axis,
-)
+from jitgrad.ops.indexed_sums import index_add as index_add, scatter_add as scatter_add
+from jitgrad.ops.indexing import gather as gather, take as take, take_along_axis as take_along_axis
 from jitgrad.ops.joining import (
     concat as concat, pad as pad, repeat as repeat, roll as roll, split as split,
     stack as stack, tile as tile, unstack as unstack,
@@ -136,9 +134,9 @@ from jitgrad.ops.sorting import (
 )
 from jitgrad.ops.special import erf as erf, erfc as erfc
 from jitgrad.ops.scattering import (
-    as_strided as as_strided, diagonal_scatter as diagonal_scatter, index_put as index_put,
-    masked_scatter as masked_scatter, scatter_reduce as scatter_reduce, select_scatter as select_scatter,
-    slice_scatter as slice_scatter,
+    as_strided as as_strided, diagonal_scatter as diagonal_scatter, index_copy as index_copy,
+    index_fill as index_fill, index_put as index_put, masked_scatter as masked_scatter, scatter as scatter,
+    scatter_reduce as scatter_reduce, select_scatter as select_scatter, slice_scatter as slice_scatter,
 )
 from jitgrad.ops.torch_arithmetic import (
     addbmm as addbmm, addr as addr, aminmax as aminmax, bucketize as bucketize, dist as dist, div as div,
@@ -147,10 +145,10 @@ from jitgrad.ops.torch_arithmetic import (
 from jitgrad.ops.torch_names import (
     addcdiv as addcdiv, addcmul as addcmul, addmm as addmm, addmv as addmv, amax as amax, amin as amin,
     baddbmm as baddbmm, bmm as bmm, cdist as cdist, chunk as chunk, clamp_max as clamp_max, clamp_min as clamp_min,
-    cummax as cummax, cummin as cummin, index_copy as index_copy, index_fill as index_fill,
-    index_select as index_select, is_floating_point as is_floating_point, is_tensor as is_tensor,
+    cummax as cummax, cummin as cummin, index_select as index_select, is_floating_point as is_floating_point,
+    is_tensor as is_tensor,
     kthvalue as kthvalue, masked_fill as masked_fill, masked_select as masked_select, mm as mm, mv as mv,
-    narrow as narrow, numel as numel, permute as permute, scatter as scatter, select as select,
+    narrow as narrow, numel as numel, permute as permute, select as select,
     std_mean as std_mean, t as t, take_along_dim as take_along_dim, unflatten as unflatten, var_mean as var_mean,
 )
 from jitgrad.ops.transcendental import (
@@ -189,7 +187,7 @@ from jitgrad.ops.complex_numbers import (
 from jitgrad.ops.complex_parts import complex as complex, is_complex as is_complex
 from jitgrad.numpy.shapes import broadcast_arrays as broadcast_arrays
 from jitgrad.numpy.systems import cholesky_inverse as cholesky_inverse, cholesky_solve as cholesky_solve, logdet as logdet
-from jitgrad.numpy import torch_tensor_methods as _tensor_methods  # noqa: F401 - installs them
+from jitgrad.numpy import array_methods as _array_methods, torch_tensor_methods as _tensor_methods  # noqa: F401 - installs them
 from jitgrad.numpy.shared_with_torch import SHARED as _SHARED
 from jitgrad.backends import cudnn as _cudnn, mps as _mps  # noqa: F401 - torch's switches, found as jg.backends.cudnn
 from jitgrad.backends.cuda import matmul as _matmul_switches  # noqa: F401

@@ -67,13 +67,15 @@ def assembly_of(cpu: str, entry: str, lower: Callable[[], tuple[str, Sequence[st
 
 
 def kernel_assembly(
-    cpu: str, source: str, params: Sequence[str], names: Mapping[str, Any] | None = None
+    cpu: str, source: str, params: Sequence[str], names: Mapping[str, Any] | None = None, interleaves: bool = True
 ) -> tuple[str, str]:
     """(optimised LLVM IR, assembly) for ``cpu`` of the function ``kernel`` of kernel source."""
     namespace = native_names() if names is None else names
-    return assembly_of(
-        cpu, "kernel", lambda: kernel_frontend.source_to_llvm(source, "kernel", params, namespace, target.vector_bits())
-    )
+
+    def lower() -> tuple[str, Sequence[str]]:
+        return kernel_frontend.source_to_llvm(source, "kernel", params, namespace, target.vector_bits(), interleaves)
+
+    return assembly_of(cpu, "kernel", lower)
 
 
 def program_assembly(cpu: str, function: Any, *args: Any) -> str:

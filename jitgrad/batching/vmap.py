@@ -33,8 +33,8 @@ def vmap(
     out_axes: Any = 0,
     axis_size: int | None = None,
     *,
-    randomness: str = "error",
-) -> Callable[..., Any]:
+    randomness: str = "error", chunk_size: int | None = None,
+) -> Callable[..., Any]:  # fmt: skip
     """A function that applies ``f``, written for one example, to all examples along an axis of its arguments.
 
     ``f`` runs once, on tensors without that axis, and each of its ops is applied to the whole arrays. Transforms nest in
@@ -45,7 +45,7 @@ def vmap(
             for all examples, or a tuple with such an entry, or a tree of them, for each argument.
         out_axes: where the axis of the examples is in the results, in the same form; None for a result that is the
             same for all examples.
-        axis_size: the number of examples; needed only where no argument has an axis of them.
+        axis_size: the number of examples; needed only where no argument has their axis. chunk_size changes nothing.
         randomness: whether random numbers that ``f`` draws are "different" in each example or the "same" in all; by
             default drawing is an error.
 

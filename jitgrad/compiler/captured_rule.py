@@ -17,7 +17,7 @@ from jitgrad.compiler.nested_trace import NestedTrace
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.core.aval import strong_aval
 from jitgrad.core.context import current_interpreter, grad_enabled
-from jitgrad.core.errors import InPlaceError
+from jitgrad.core.errors import AutogradError, InPlaceError, TracedValueError
 from jitgrad.core.ir import Atom
 from jitgrad.core.tape_node import edge_of
 from jitgrad.core.tensor import Tensor
@@ -55,7 +55,33 @@ class RuleTrace(NestedTrace):
 
 
 def capture_rule(name: str, rule: GradientRule, residuals: Sequence[Any]) -> tuple[GradientRule, Sequence[Any]]:
-    """``rule`` as a graph, and all that this reads of the current trace as residuals."""
+    """``rule`` as a graph, and all that this reads of the current trace as residuals.
+
+    A function that decides by values, such as a loop until it converges, has no graph of its own: only the trace knows
+    the gradients that it gets, so that it runs where this differentiates the results, and nowhere else.
+    """
+    try:
+        return _recorded(name, rule, residuals)
+    except TracedValueError as error:
+        return _within_trace(name, rule, error), residuals
+
+
+def _within_trace(name: str, rule: GradientRule, error: TracedValueError) -> GradientRule:
+    made_in = current_interpreter.get()
+
+    def pull(g: Sequence[Any], outs: Sequence[Any], read: Sequence[Any]) -> Sequence[Tensor | None]:
+        if current_interpreter.get() is not made_in:
+            raise AutogradError(
+                f"the gradient of {name!r} decides by values, so that it is computed only in the function of @jit or vmap that "
+                f"calls {name!r}: take the gradient there, as in jit(grad(f)) in place of grad(jit(f)). It failed on its own: "
+                f"{error}"
+            ) from error
+        return rule.pull(g, outs, read)
+
+    return replace(rule, pull=pull, lazy=True)
+
+
+def _recorded(name: str, rule: GradientRule, residuals: Sequence[Any]) -> tuple[GradientRule, Sequence[Any]]:
     trace = RuleTrace(name, current_interpreter.get())
     avals = [strong_aval(a.shape, a.dtype) for a in rule.avals]
     with trace.running():

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.compiler.input_source import InputSource
+from jitgrad.compiler.number_conditions import NumberConditions
 from jitgrad.compiler.runtime_number import FLOAT_AVAL, INT_AVAL, LARGEST_INT, RuntimeNumber
 from jitgrad.core.context import creating_on, current_interpreter, recording_in, unrecorded
 from jitgrad.core.device_array import DeviceArray, to_host
@@ -51,6 +52,7 @@ class Decisions:
 
     def __init__(self) -> None:
         self.leaves: Sequence[Any] | None = None  # the flat arguments of the call; None: they are not known
+        self.numbers: NumberConditions = NumberConditions()
         self._made: dict[Value, Decision] = {}
         self._results: dict[Atom, Any] = {}  # tensors and numbers of the call
 

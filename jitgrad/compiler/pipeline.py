@@ -141,7 +141,7 @@ def run_passes(
     A target that needs passes of its own inserts them in `PASSES` and gives the result as ``passes``. Of isomorphic
     parts only one goes through the passes (`jitgrad.compiler.isomorphic`); ``inline`` is the whole program again.
 
-    JITGRAD_VERIFY=0 never verifies, 1 verifies the trace and the last result, 2 verifies after every pass.
+    JITGRAD_VERIFY=0 never verifies, 1 verifies the trace and the last result, 2 verifies whatever a pass has changed.
     """
     level = config.read("JITGRAD_VERIFY")
     if level >= 1:
@@ -154,10 +154,11 @@ def run_passes(
             for part in graphs:
                 verify(part)
         for k, step in enumerate(passes):
-            graphs = tuple([step(part, tuning) for part in graphs])
+            verified, graphs = graphs, tuple([step(part, tuning) for part in graphs])
             if level >= 2 or (level == 1 and k == len(passes) - 1):
-                for part in graphs:
-                    verify(part, after=step.name)
+                for before, part in zip(verified, graphs, strict=True):
+                    if part is not before or level == 1:
+                        verify(part, after=step.name)
             if watch is not ignore:
                 watch(step.name, outlined.shown(graphs))
         return graphs

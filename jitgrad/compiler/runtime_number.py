@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from jitgrad.compiler.number_conditions import RAISING, text_of
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
@@ -51,13 +52,15 @@ class RuntimeNumber:
         value: of the graph.
         positions: of the arguments that it depends on.
         bound: of the absolute value of an int, which int64 must hold; None for a float.
+        text: the Python expression of the arguments that it is (see `jitgrad.compiler.number_conditions`); "": none is known.
     """
 
-    __slots__ = ("bound", "positions", "value")
-    def __init__(self, value: Value, positions: frozenset[int], bound: int | None) -> None:
+    __slots__ = ("bound", "positions", "text", "value")
+    def __init__(self, value: Value, positions: frozenset[int], bound: int | None, text: str = "") -> None:
         self.value: Value = value
         self.positions: frozenset[int] = positions
         self.bound: int | None = bound
+        self.text: str = text
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -122,7 +125,7 @@ def value_needed(trace: Any, value: Atom, what: str) -> ValueNeededError | None:
 
 def argument_number(value: Value, position: int) -> RuntimeNumber:
     """The number argument ``position``, which is the graph's ``value``."""
-    return RuntimeNumber(value, frozenset([position]), None if value.aval is FLOAT_AVAL else LARGEST_INT)
+    return RuntimeNumber(value, frozenset([position]), None if value.aval is FLOAT_AVAL else LARGEST_INT, f"a{position}")
 
 
 def check_operands(op: OpDef, operands: tuple[Any, ...], avals: list[Aval], attrs: Any) -> None:
@@ -226,7 +229,12 @@ def _number(name: str, op: OpDef, x: Any, y: Any, bound: Bound | None = None) ->
     if any(b is not None and b > np.iinfo(np.int64).max for b in (*bounds, new)):
         return getattr(operator, name)(*[n.decided(name) if type(n) is RuntimeNumber else n for n in (x, y)])
     positions = frozenset[int]().union(*(n.positions for n in (x, y) if type(n) is RuntimeNumber))
-    return RuntimeNumber(apply_op(op, x, y)._data, positions, new)
+    text = text_of(name, *[n.text if type(n) is RuntimeNumber else repr(n) for n in (x, y)])
+    number = RuntimeNumber(apply_op(op, x, y)._data, positions, new, text)
+    decisions = getattr(current_interpreter.get(), "decisions", None)
+    if decisions is not None and text and name in RAISING and type(decisions.numbers.compute(text, positions)) is complex:
+        raise number.needed("**")
+    return number
 
 
 def _operator(name: str, op: OpDef, function: Callable[[Any, Any], Any], bound: Bound | None, swap: bool) -> Any:
@@ -306,7 +314,8 @@ def _power(self: Any, exponent: Any) -> Any:
 
 def _unary(op: OpDef) -> Any:
     def method(self: RuntimeNumber) -> RuntimeNumber:
-        return RuntimeNumber(apply_op(op, self)._data, self.positions, self.bound)
+        text = self.text and f"{op.name}({self.text})".replace("negative(", "-(")
+        return RuntimeNumber(apply_op(op, self)._data, self.positions, self.bound, text)
 
     return method
 

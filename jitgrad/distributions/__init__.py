@@ -1,4 +1,4 @@
-"""torch.distributions' names: densities and samples of common distributions, in ops; imports core, ops and autograd."""
+"""torch.distributions' names: densities and samples of common distributions, in ops; imports core, eager, ops, autograd."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jitgrad.distributions.dirichlet import Dirichlet
 from jitgrad.distributions.distribution import Distribution
 from jitgrad.distributions.exponential import Exponential
 from jitgrad.distributions.folded import HalfCauchy, HalfNormal
-from jitgrad.distributions.gamma import Chi2, Gamma
+from jitgrad.distributions.gamma import Chi2, Gamma, InverseGamma
 from jitgrad.distributions.geometric import Geometric
 from jitgrad.distributions.gumbel import Gumbel
 from jitgrad.distributions.independent import Independent
@@ -25,6 +25,7 @@ from jitgrad.distributions.laplace import Laplace
 from jitgrad.distributions.log_normal import LogNormal
 from jitgrad.distributions.mixture_same_family import MixtureSameFamily
 from jitgrad.distributions.multivariate_normal import MultivariateNormal
+from jitgrad.distributions.negative_binomial import NegativeBinomial
 from jitgrad.distributions.normal import Normal
 from jitgrad.distributions.one_hot_categorical import (
     Multinomial,
@@ -32,6 +33,7 @@ from jitgrad.distributions.one_hot_categorical import (
     OneHotCategoricalStraightThrough,
 )
 from jitgrad.distributions.poisson import Poisson
+from jitgrad.distributions.powers import Kumaraswamy, Pareto, Weibull
 from jitgrad.distributions.relaxed import RelaxedBernoulli, RelaxedOneHotCategorical
 from jitgrad.distributions.student_t import StudentT
 from jitgrad.distributions.transformed_distribution import TransformedDistribution
@@ -49,10 +51,11 @@ from jitgrad.distributions.uniform import Uniform
 __all__ = [
     "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ComposeTransform",
     "Dirichlet", "Distribution", "ExpTransform", "Exponential", "Gamma", "Geometric", "Gumbel", "HalfCauchy",
-    "HalfNormal", "Independent", "Laplace", "LogNormal", "MixtureSameFamily", "Multinomial", "MultivariateNormal",
-    "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Poisson", "RelaxedBernoulli",
-    "RelaxedOneHotCategorical", "SigmoidTransform", "SoftplusTransform", "StudentT", "TanhTransform", "Transform",
-    "TransformedDistribution", "Uniform", "biject_to", "constraints", "kl_divergence", "transform_to", "transforms",
+    "HalfNormal", "Independent", "InverseGamma", "Kumaraswamy", "Laplace", "LogNormal", "MixtureSameFamily",
+    "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical",
+    "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical",
+    "SigmoidTransform", "SoftplusTransform", "StudentT", "TanhTransform", "Transform", "TransformedDistribution",
+    "Uniform", "Weibull", "biject_to", "constraints", "kl_divergence", "transform_to", "transforms",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import Any
 
 from jitgrad.core.tensor import Tensor
 from jitgrad.distributions.distribution import OfLocationAndScale
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import square
 from jitgrad.ops.normal_distribution import ndtr, ndtri
 from jitgrad.ops.operand import Operand
@@ -34,8 +35,7 @@ class Normal(OfLocationAndScale):
         return self.loc + noise * self.scale
 
     def log_prob(self, value: Operand) -> Tensor:
-        value = self.checked(value)
-        return -square((value - self.loc) / self.scale) * 0.5 - log(self.scale) - _HALF_LOG_2PI
+        return _log_density(self.checked(value), self.loc, self.scale)
 
     def entropy(self) -> Tensor:
         """The differential entropy."""
@@ -48,3 +48,8 @@ class Normal(OfLocationAndScale):
     def icdf(self, value: Operand) -> Tensor:
         """What the distribution is at most with probability ``value``."""
         return self.loc + self.scale * ndtri(value)
+
+
+@composed
+def _log_density(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    return -square((value - loc) / scale) * 0.5 - log(scale) - _HALF_LOG_2PI

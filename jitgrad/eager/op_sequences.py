@@ -93,11 +93,11 @@ class OpSequence:
         self.steps: tuple[_Step, ...] = steps
         self.kind: Callable[[list[Tensor]], Any] | None = kind  # makes the result of its parts; None of a single one
         self.results: tuple[int, ...] = results
-        # The functions of the plans, by the places of their operands, numbers as arrays, and the avals of results, which are
-        # no views: all that is needed where no gradient is recorded.
+        # The functions of the plans with the places of their operands, the numbers as arrays, which follow the tensors, and
+        # the places and avals of results, which are no views: all that is needed where no gradient is recorded.
         self.line: tuple[tuple[Callable[..., Any], tuple[int, ...]], ...] = ()
-        self.constants: Mapping[int, Any] = {}
-        self.outs: tuple[Aval, ...] = ()
+        self.constants: tuple[Any, ...] = ()
+        self.outs: tuple[tuple[int, Aval], ...] = ()
         self._write_line()
 
     def _write_line(self) -> None:
@@ -116,9 +116,10 @@ class OpSequence:
             makers[at] = plan
             at += 1
         if all([k in makers and not makers[k].op.views for k in self.results]):
-            self.line = tuple([(step.plan.function, step.operands) for step in self.steps])  # type: ignore[union-attr]
-            self.constants = constants
-            self.outs = tuple([makers[k].out for k in self.results])
+            place = {k: j for j, k in enumerate((*range(len(self.avals)), *constants, *makers))}
+            self.line = tuple([(plan.function, tuple([place[k] for k in ks])) for _, plan, ks, _ in self.steps if plan])
+            self.constants = tuple(constants.values())
+            self.outs = tuple([(place[k], makers[k].out) for k in self.results])
 
     def run(self, tensors: list[Tensor]) -> Any:
         """What the function returns for ``tensors``; None if it is to run itself."""
@@ -148,18 +149,14 @@ class OpSequence:
 
     def _run_line(self, values: list[Any]) -> Any:
         """`run` on arrays."""
-        constants = self.constants
+        values += self.constants
         try:
             for function, places in self.line:
-                while len(values) in constants:
-                    values.append(constants[len(values)])
                 values.append(function(*[values[k] for k in places]))
         except RuntimeError:  # another thread is within NumPy's context
             return None
-        results = self.results
-        if self.kind is None:
-            return Tensor.of_result(values[results[0]], self.outs[0])
-        return self.kind([Tensor.of_result(values[k], out) for k, out in zip(results, self.outs, strict=True)])
+        results = [Tensor.of_result(values[k], out) for k, out in self.outs]
+        return results[0] if self.kind is None else self.kind(results)
 
 
 def op_sequence(function: Callable[_P, _R]) -> Callable[_P, _R]:

@@ -17,6 +17,12 @@ import numpy as np
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.array_classes import class_was_asked, number_behind
+from jitgrad.guards.class_attributes import (
+    guard_bases,
+    guard_class_attribute,
+    guard_class_lacks,
+    guard_place_of_attribute,
+)
 from jitgrad.guards.denylist import ENVIRONMENT, is_jitgrad_class, is_native
 from jitgrad.guards.guard import IMMUTABLE, AttributesPath, Path, behaves_alike
 from jitgrad.guards.object_state import MISSING, instance_dict, is_heap_type, lookup, reads_everything, title
@@ -177,7 +183,7 @@ def _inherited(reads: Reads, proxy: super, name: str, origin: Origin) -> Any:
     after = mro[mro.index(this_class) + 1 :]
     owner = next((base for base in after if name in base.__dict__), None)
     for base in after[: None if owner is None else after.index(owner)]:
-        _guard_absent(reads, base, name, origin)
+        guard_class_lacks(reads, base, name, origin)
     if owner is None:
         return UNKNOWN
     raw = guard_class_attribute(reads, owner, name, origin)
@@ -212,9 +218,12 @@ def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, plain
             _guard_stored(reads, value, storage, name, path, origin)
         return storage[name]
     filled = isinstance(raw, cached_property)
-    if path is not None and storage is not None and not isinstance(value, threading.local):
+    if path is not None and storage is not None:
         kind = "absent" if raw is MISSING or raw is None or filled else "hides"
-        reads.check(kind, storage, name, MISSING, path.attr(name), origin)
+        if isinstance(value, threading.local):
+            reads.check(f"{kind} here", value, name, MISSING, path.attr(name), origin)
+        else:
+            reads.check(kind, storage, name, MISSING, path.attr(name), origin)
         if filled:  # by its own code, which is not followed
             reads.write("item", storage, name, MISSING, path.attr(name), origin, "[]=")
     guard_class_attribute(reads, cls, name, origin)
@@ -305,7 +314,9 @@ def _guard_stored(reads: Reads, value: Any, storage: dict[str, Any], name: str, 
     if name.isidentifier() and (
         lookup(cls, "__getattribute__") is object.__getattribute__ or isinstance(value, threading.local)
     ):
-        if not reads.written(storage, name):
+        if reads.written(storage, name):
+            guard_place_of_attribute(reads, value, storage, name, path, origin)
+        else:
             reads.read("attribute", value, name, storage[name], path.attr(name), origin)
     else:
         reads.read("item", storage, name, storage[name], path.attr(name), origin)
@@ -334,45 +345,6 @@ def _fallback(reads: Reads, value: Any, name: str, origin: Origin) -> Any:
             reads.read("item", value, name, item, path.item(name), origin)
         return item
     return Getter(function, value) if isinstance(function, FunctionType) else MISSING
-
-
-def guard_class_attribute(reads: Reads, cls: type, name: str, origin: Origin) -> Any:
-    """The raw attribute that instances of ``cls`` see, guarded where a class may change."""
-    owner = next((base for base in cls.__mro__ if name in base.__dict__), None)
-    if owner is None:
-        for base in cls.__mro__:
-            _guard_absent(reads, base, name, origin)
-        return MISSING
-    raw = owner.__dict__[name]
-    own = is_jitgrad_class(owner) and name != "forward"  # of a layer, which users do replace
-    if not is_heap_type(owner) or own or is_native(owner):
-        return raw
-    path = Path("class attribute", f"{title(owner)}.{name}")
-    if owner is not cls and _gives_itself(raw) and getattr(cls, name, MISSING) is raw:
-        reads.read("attribute", cls, name, raw, path, origin)  # notices a subclass that hides it, too
-        return raw
-    reads.read("item", reads.dict_of(owner), name, raw, path, origin)
-    for base in cls.__mro__[: cls.__mro__.index(owner)]:
-        _guard_absent(reads, base, name, origin)
-    return raw
-
-
-def _guard_absent(reads: Reads, base: type, name: str, origin: Origin) -> None:
-    """A class that does not have an attribute, which it may get."""
-    if is_heap_type(base) and not is_jitgrad_class(base) and not is_native(base):
-        path = Path("class attribute", f"{title(base)}.{name}")
-        reads.check("hides", reads.dict_of(base), name, MISSING, path, origin)
-
-
-def guard_bases(reads: Reads, cls: type, name: str, origin: Origin) -> None:
-    """The classes that ``cls`` inherits from, which an assignment to ``__bases__`` changes."""
-    if is_heap_type(cls) and not is_jitgrad_class(cls) and not is_native(cls):
-        reads.check("attribute", cls, name, getattr(cls, name), Path("", f"{title(cls)}.{name}"), origin)
-
-
-def _gives_itself(raw: Any) -> bool:
-    """Whether reading ``raw``, an attribute of a class, from the class gives ``raw`` without running the user's code."""
-    return isinstance(raw, FunctionType | property) or lookup(type(raw), "__get__") is MISSING
 
 
 def _class_value(reads: Reads, raw: Any, receiver: Any, cls: type, origin: Origin) -> Any:

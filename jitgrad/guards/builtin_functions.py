@@ -15,6 +15,7 @@ from jitgrad.guards.array_classes import attribute_was_asked, class_of_result_wa
 from jitgrad.guards.attributes import UNKNOWN
 from jitgrad.guards.containers import read_item
 from jitgrad.guards.denylist import is_consumed_by_reading, is_read_unseen
+from jitgrad.guards.identities import compare_by_identity
 from jitgrad.guards.part_of import PartOf, Parts, parts_of
 from jitgrad.guards.questions import used_weakly
 from jitgrad.guards.reads import DICT_VIEWS, is_container, viewed
@@ -126,6 +127,11 @@ def _next(frame: ShadowFrame, args: Args) -> Any:
     return UNKNOWN
 
 
+def _compare_by_identity(frame: ShadowFrame, args: Args) -> Any:
+    compare_by_identity(frame.reads, args[:1], args[1:])
+    return UNKNOWN
+
+
 _STORES: dict[Any, Callable[[ShadowFrame, Args], Any]] = {  # which may store a clock's reading, too
     setattr: _setattr,
     delattr: _setattr,
@@ -142,6 +148,8 @@ _RULES: dict[Any, Callable[[ShadowFrame, Args], Any]] = {
     vars: _vars,
     dir: _dir,
     next: _next,
+    operator.is_: _compare_by_identity,
+    operator.is_not: _compare_by_identity,
     operator.getitem: lambda frame, args: read_item(frame.reads, frame.contents, args[0], args[1], frame.origin()),
 }
 

@@ -19,11 +19,13 @@ import numpy as np
 
 from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, MethodOfUnknown, guard_class_attribute
+from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, MethodOfUnknown
 from jitgrad.guards.builtin_functions import GETTERS, Args, apply_getter, rule_of_builtin, store_by
+from jitgrad.guards.class_attributes import guard_class_attribute
 from jitgrad.guards.container_methods import container_method
 from jitgrad.guards.denylist import remedy_for
 from jitgrad.guards.guard import Path
+from jitgrad.guards.identities import identity_of
 from jitgrad.guards.object_state import MISSING, is_heap_type, lookup
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, join
@@ -31,7 +33,7 @@ from jitgrad.guards.questions import ask, is_logged, used_weakly
 from jitgrad.guards.reads import PLAIN, is_container
 from jitgrad.guards.shadow import ShadowFrame, Unrepeatable
 from jitgrad.guards.unrepeatable import keep_in_files, read_unrepeatable, result_of_unrepeatable, writes_file
-from jitgrad.guards.unseen_stores import change_items, compare_containers
+from jitgrad.guards.unseen_stores import change_items, compare_attributes, compare_containers
 from jitgrad.guards.writes import tensors_in
 
 _NAMEDTUPLE = namedtuple.__code__
@@ -104,9 +106,12 @@ def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
 def _call_cached(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence[str]) -> None:
     """A function with functools.lru_cache: the guard compares what the cache holds, as eager code gets it."""
     _wrapped(frame, callee)
-    path = frame.reads.path_of(callee)
+    path, changes = frame.reads.path_of(callee), frame.reads.changes
     known = not any(isinstance(arg, Tensor | Parts | PartOf | Unrepeatable | BoundFunction) or arg is UNKNOWN for arg in args)
-    if path is None or not known or callee.cache_parameters()["maxsize"] == 0:
+    if path is None or callee.cache_parameters()["maxsize"] == 0:
+        return
+    if not known:
+        frame.later(lambda offset: _refuse_changes(frame, path, changes))
         return
     count = len(args) - len(keywords)
     positional, named = tuple(args[:count]), dict(zip(keywords, args[count:], strict=True))
@@ -115,6 +120,7 @@ def _call_cached(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
 
     def arrive(offset: int) -> None:
         result = callee(*positional, **named)  # from the cache
+        _refuse_changes(frame, path, changes)
         frame.reads.read("cached", callee, (positional, named), result, called, frame.origin())
         if any(type(tensor._data) is Value for tensor in tensors_in(result)):
             # the trace filled the cache: the next call finds tensors there, which are inputs then
@@ -122,6 +128,16 @@ def _call_cached(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
         frame.returned(result)
 
     frame.later(arrive)
+
+
+def _refuse_changes(frame: ShadowFrame, path: Path, changes: int) -> None:
+    """A cached function ran and changed state outside: that is undone after the trace, but the cache keeps the result."""
+    if frame.reads.changes > changes:
+        frame.reads.error(
+            frame.origin(),
+            f"{path} has a cache of results, and changes Python state when it computes one, which a compiled program would not "
+            "do: call it outside and pass the result, or take the cache off it",
+        )
 
 
 def _wrapped(frame: ShadowFrame, callee: Any) -> None:
@@ -141,6 +157,7 @@ def _call_function(frame: ShadowFrame, function: FunctionType, args: Args) -> An
     if is_logged(function, args):
         frame.reads.prints[f"{function.__name__} ({frame.origin()})"] = None
     if library not in ("jitgrad", "numpy"):  # a part of the standard library whose reads do not matter
+        compare_attributes(frame, args)
         return used_weakly(frame, *args[:1])
     for arg in args:
         if isinstance(arg, Unrepeatable):
@@ -219,7 +236,7 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
     if isinstance(callee, weakref.ref) or (isinstance(receiver, ContextVar) and name == "get"):
         return _follow_reference(frame, callee, args)
     if _is_one_of(callee, _WITHOUT_READING) or _is_one_of(callee, _SLEEP):
-        return UNKNOWN
+        return identity_of(frame.reads, args[0]) if callee is id and args else UNKNOWN
     if args and is_container(args[0]) and (hasattr(callee, "__objclass__") or args[0] is receiver):
         return container_method(frame, name, args)
     if _is_one_of(callee, _EACH_ITEM):

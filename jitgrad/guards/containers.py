@@ -10,9 +10,11 @@ import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.attributes import UNKNOWN, guard_class_attribute
-from jitgrad.guards.contents import Contents
+from jitgrad.guards.attributes import UNKNOWN
+from jitgrad.guards.class_attributes import guard_class_attribute, guard_place_of_attribute
+from jitgrad.guards.contents import WEAK_CONTAINERS, Contents
 from jitgrad.guards.guard import IMMUTABLE, Path
+from jitgrad.guards.identities import find_by_identity
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup, slots_of, title
 from jitgrad.guards.plain_items import plain_items
 from jitgrad.guards.reads import Reads, is_container, position_in
@@ -39,6 +41,7 @@ def read_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: O
         if path is not None:
             contents.everything(holder, origin)
         return UNKNOWN
+    find_by_identity(reads, holder, key, origin)
     if not known:
         return _read_unknown_item(reads, contents, holder, key, origin)
     if path is not None and isinstance(key, slice):
@@ -124,6 +127,7 @@ def _read_element(
 def contains(reads: Reads, contents: Contents, holder: Any, key: Any, origin: Origin) -> None:
     """``key in holder``."""
     path = reads.path_of(holder)
+    find_by_identity(reads, holder, key, origin)
     if path is None or isinstance(holder, Tensor):
         return
     if not isinstance(holder, dict | set | frozenset) or not isinstance(key, (*IMMUTABLE, tuple)):
@@ -169,6 +173,9 @@ def write_item(reads: Reads, holder: Any, key: Any, origin: Origin, operation: s
 def mutate(reads: Reads, holder: Any, origin: Origin, operation: str = "") -> None:
     """Some items of a container change, by the method or operator ``operation``."""
     path = reads.path_of(holder)
+    if path is not None and isinstance(holder, WEAK_CONTAINERS):
+        holder, path = holder.data, path.attr("data")
+        reads.external(holder, path, origin)
     if path is not None and is_container(holder) and not isinstance(holder, tuple | frozenset):
         earlier = reads.writes.get((id(holder), MISSING))
         old = earlier.old if earlier is not None else reads.before(holder)
@@ -201,6 +208,7 @@ def write_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, plai
         reads.write("attribute", value, name, getattr(value, name), path, origin)
     elif storage is not None and name not in slots_of(value) and not isinstance(raw, MemberDescriptorType):
         reads.write("item", storage, name, storage.get(name, MISSING), path, origin)
+        guard_place_of_attribute(reads, value, storage, name, path_of_value, origin)
     else:
         reads.write("attribute", value, name, slots_of(value).get(name, MISSING), path, origin)
 

@@ -138,7 +138,7 @@ class Contents:
                              "itself, or call a weakref.ref for it")  # fmt: skip
         elif is_consumed_by_reading(value):
             self.reads.error(origin, f"{path} is {type(value).__name__}, which reading uses up: @jit would take from it "
-                             "only while tracing; take from it outside and pass the item as an argument")  # fmt: skip
+                             "only while tracing; take from it outside and pass the item as an argument", stop=True)  # fmt: skip
         elif is_native(type(value)):
             self.reads.foreign(value, origin)
 

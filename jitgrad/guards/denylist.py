@@ -58,7 +58,7 @@ _NAMED = {
     ("threading", "get_ident"): _THREAD, ("_thread", "get_ident"): _THREAD, ("_thread", "get_native_id"): _THREAD,
     ("threading", "start"): _OTHER_THREAD, ("_thread", "start_new_thread"): _OTHER_THREAD,
     ("threading", "current_thread"): _THREAD, ("threading", "active_count"): _THREAD,
-    ("numpy.random", "default_rng"): _RANDOM,
+    ("numpy.random", "default_rng"): _RANDOM, ("numpy.random", "seed"): _RANDOM,
     ("numpy.random._generator", "default_rng"): _RANDOM, ("io", "open"): _INPUT, ("_io", "open"): _INPUT,
 }  # fmt: skip
 

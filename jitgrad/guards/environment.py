@@ -17,11 +17,12 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.core.traced_constants import fill_constant
 from jitgrad.guards.array_reads import MAX_COMPARED_BYTES, ArrayRead
+from jitgrad.guards.contents import Contents
 from jitgrad.guards.frames import Observer
 from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, describe, tensor_bytes
 from jitgrad.guards.object_state import MISSING, instance_dict, key_name, title
 from jitgrad.guards.observed_files import is_observed
-from jitgrad.guards.reads import HELD, Reads, Write
+from jitgrad.guards.reads import HELD, Reads, TraceStopped, Write
 from jitgrad.guards.varying_arrays import has_changed
 from jitgrad.guards.writes import (
     HeldPlace,
@@ -75,7 +76,7 @@ class Environment:
         try:
             with self._observer:
                 result = function(*args, **kwargs)
-        except Exception as error:
+        except (Exception, TraceStopped) as error:
             self._raise_errors()
             if TEXT_OF_TRACED in str(error) and not isinstance(error, JitgradError):
                 error.add_note(TEXT_IN_ERROR)
@@ -97,6 +98,10 @@ class Environment:
                 name, count = f"{path.text}#{count}", count + 1
         return named
 
+    def compared(self) -> tuple[Tensor, ...]:
+        """The tensors that the function compared by identity with others, which may have been arguments."""
+        return tuple([t for t in self._reads.compared.values() if id(t) in self._reads.tensors])
+
     def guard(self, lifted: Iterable[np.ndarray[Any, Any]] = ()) -> Guard:
         """The guard of a trace. The program reads the arrays ``lifted`` on every call.
 
@@ -106,7 +111,7 @@ class Environment:
         """
         inputs = {id(array) for array in lifted}
         checks = self._checks()
-        checks = [replace(c, holder=proxy(c.holder)) if id(c.holder) in self._reads.referents else c for c in checks]
+        checks = [_of_referent(c) if id(c.holder) in self._reads.referents else c for c in checks]
         checks += [check for write in self._reads.writes.values() for check in _checks_before(write)]
         for read in self._reads.arrays.values():
             if read.compared or (read.used and id(read.array) not in inputs):
@@ -228,6 +233,11 @@ class Environment:
                 for tensor in tensors_in(check.expected):
                     fill_constant(tensor)
 
+    def forget(self) -> None:
+        """Let go of all recorded objects: the record is part of cycles, and may be the last to hold what is referenced weakly."""
+        self._reads.forget()
+        self._observer.contents = Contents(self._reads)
+
     def _raise_errors(self) -> None:
         if self._reads.errors:
             origin, message = self._reads.errors[0]
@@ -240,6 +250,11 @@ def _bases(array: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
     while isinstance(base := chain[-1].base, np.ndarray):
         chain.append(base)
     return chain
+
+
+def _of_referent(check: Check) -> Check:
+    """``check``, but its guard does not keep alive what a weak reference led to."""
+    return replace(check, holder=proxy(check.holder), kind="class behind" if check.kind == "class" else check.kind)
 
 
 def _content_check(read: ArrayRead) -> Check:
@@ -326,7 +341,8 @@ def _fills(check: Check) -> bool:
         return check.expected == 0 and isinstance(check.holder, dict)
     if check.kind == "context":  # a context variable: nothing tells the trace's value from one that was there
         return False
-    return check.kind in ("absent", "unset") or check.expected is None or (check.expected is MISSING and check.kind != "hides")
+    hides = check.kind in ("hides", "hides here")
+    return check.kind in ("absent", "unset") or check.expected is None or (check.expected is MISSING and not hides)
 
 
 def _new_tensors(write: Write) -> list[Tensor]:

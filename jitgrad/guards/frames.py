@@ -9,14 +9,15 @@ from contextvars import Token
 from enum import Enum
 from functools import cached_property
 from inspect import CO_GENERATOR
-from types import CodeType, FrameType, FunctionType, TracebackType
+from types import CodeType, FrameType, FunctionType, MappingProxyType, TracebackType
 from typing import Any, cast
 
 from jitgrad.core.context import text_observer
 from jitgrad.core.observed_frames import may_not_pause, may_pause
 from jitgrad.core.origin import Origin, is_user_file
-from jitgrad.guards.attributes import UNKNOWN, guard_class_attribute
+from jitgrad.guards.attributes import UNKNOWN
 from jitgrad.guards.calls import escape
+from jitgrad.guards.class_attributes import guard_class_attribute
 from jitgrad.guards.contents import Contents
 from jitgrad.guards.denylist import is_library_file
 from jitgrad.guards.guard import Path, cell_contents
@@ -62,6 +63,7 @@ class Observer:
         self._previous: Tracer | None = None
         self._tracer: Tracer | None = None
         self._running: ShadowFrame | None = None  # the frame whose instruction runs
+        self._caller: FrameType | None = None  # the frame that calls the traced function
         self._texts: list[Any] = []  # the avals of traced tensors that this instruction has written as text so far
         self._in_library = False  # whether it has called code of the standard library that is not followed
         self._token: Token[Any] | None = None
@@ -72,6 +74,7 @@ class Observer:
         begin_turn()
         self._token = text_observer.set(self._texts.append)
         self._previous = cast("Tracer | None", sys.gettrace())
+        self._caller = sys._getframe().f_back
         sys._getframe().f_trace_opcodes = True  # Python 3.12 reports opcodes only if it knew of one such frame before
         self._tracer = self._on_call
         if self._previous is None:
@@ -85,7 +88,7 @@ class Observer:
         if self._token is not None:
             text_observer.reset(self._token)
         self._shadows.clear()
-        self._running = None
+        self._running = self._caller = None
         end_turn()
 
     def _on_call(self, frame: FrameType, event: str, arg: Any) -> Any:
@@ -95,7 +98,8 @@ class Observer:
             following = self._codes[frame.f_code] = _following_of(frame)
         if following is _Following.QUIET:
             self._in_library = True
-        by_library = following is _Following.FROM_OBSERVED and frame.f_back not in self._shadows
+        observed = frame.f_back in self._shadows or frame.f_back is self._caller
+        by_library = following is _Following.FROM_OBSERVED and not observed
         if by_library or following in (_Following.NEVER, _Following.QUIET):
             return other
         shadow = self._shadows.get(frame)
@@ -177,6 +181,9 @@ class Observer:
         if path is None:
             return
         self.reads.check("attribute", function, "__code__", code, path.attr("__code__"), origin)
+        if isinstance(registry := getattr(function, "registry", None), MappingProxyType):  # of functools.singledispatch
+            self.reads.external(registry, path.attr("registry"), origin)
+            self.contents.items(registry, origin)
         if function.__defaults__ is not None:
             defaults = path.attr("__defaults__")
             self.reads.check("attribute", function, "__defaults__", function.__defaults__, defaults, origin)

@@ -82,7 +82,10 @@ KINDS: dict[str, CheckKind] = {
     "attribute": CheckKind("{h}.{name} is not {e}", getattr),
     "absent": CheckKind("{k} in {h}", lambda h, k: h.get(k, MISSING)),
     "hides": CheckKind("{k} in {h}", lambda h, k: h.get(k, MISSING)),  # a class attribute, which was read
-    "class": CheckKind("{h}.__class__ is not {e}", lambda h, k: h.__class__),
+    "absent here": CheckKind("{k} in {h}.__dict__", lambda h, k: h.__dict__.get(k, MISSING)),  # of a threading.local
+    "hides here": CheckKind("{k} in {h}.__dict__", lambda h, k: h.__dict__.get(k, MISSING)),
+    "class": CheckKind("type({h}) is not {e}", lambda h, k: type(h)),
+    "class behind": CheckKind("{h}.__class__ is not {e}", lambda h, k: h.__class__),  # a weakref.proxy
     "length": CheckKind("len({h}) != {e}", lambda h, k: len(h)),
     "keys": CheckKind("(*{h},) != {e}", lambda h, k: tuple(h)),
     "unset": CheckKind("hasattr({h}, {k})", lambda h, k: getattr(h, k, MISSING)),

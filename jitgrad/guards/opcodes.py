@@ -18,6 +18,7 @@ from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, read_attribu
 from jitgrad.guards.containers import contains, mutate, write_item
 from jitgrad.guards.contents import WEAK_CONTAINERS
 from jitgrad.guards.guard import Path, cell_contents
+from jitgrad.guards.identities import compare_by_identity, find_somewhere
 from jitgrad.guards.object_state import MISSING
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.part_of import PartOf
@@ -281,9 +282,15 @@ def _compare(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     if i.opname == "CONTAINS_OP":
         if isinstance(right, PartOf):
             frame.used(right)
+            compare_by_identity(frame.reads, frame.candidates(right.item()), [left])
+        if right is UNKNOWN:
+            find_somewhere(frame.reads, left)
         contains(frame.reads, frame.contents, right, whole_key(left), frame.origin())
-    elif i.opname == "IS_OP" and all(frame.reads.path_of(value) is not None for value in (left, right)):
-        frame.reads.identical.update((id(left), id(right)))
+    elif i.opname == "IS_OP":
+        if all(frame.reads.path_of(value) is not None for value in (left, right)):
+            frame.reads.identical.update((id(left), id(right)))
+        one, other = (frame.candidates(x) if isinstance(x, PartOf) else [x] for x in (left, right))
+        compare_by_identity(frame.reads, one, other)
     elif i.opname == "COMPARE_OP":
         frame.used(left, right)
 

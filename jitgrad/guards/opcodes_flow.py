@@ -8,8 +8,9 @@ from types import CodeType
 from typing import Any
 
 from jitgrad.guards.array_classes import instance_was_asked
-from jitgrad.guards.attributes import NULL, UNKNOWN, guard_class_attribute, read_attribute
+from jitgrad.guards.attributes import NULL, UNKNOWN, read_attribute
 from jitgrad.guards.calls import observe_call
+from jitgrad.guards.class_attributes import guard_class_attribute
 from jitgrad.guards.object_state import MISSING
 from jitgrad.guards.opcodes import HANDLERS, SELF_AFTER, VERSION, on_opcodes
 from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, parts_of

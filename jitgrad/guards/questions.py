@@ -18,7 +18,8 @@ import numpy as np
 from jitgrad.core.aval import is_number_of_trace
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.array_classes import class_of_result_was_asked, class_was_asked, instance_was_asked
-from jitgrad.guards.attributes import UNKNOWN, BoundFunction, guard_bases, guard_class_attribute
+from jitgrad.guards.attributes import UNKNOWN, BoundFunction
+from jitgrad.guards.class_attributes import guard_bases, guard_class_attribute
 from jitgrad.guards.contents import WEAK_CONTAINERS
 from jitgrad.guards.guard import IMMUTABLE, Path
 from jitgrad.guards.object_state import lookup

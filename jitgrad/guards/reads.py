@@ -49,6 +49,10 @@ _WRAPPED = ("__func__", "func", "fget", "fset", "fdel", "__wrapped__")
 _WRAPPERS = (MethodType, partial, property, staticmethod, classmethod, cached_property, partialmethod)
 
 
+class TraceStopped(BaseException):
+    """The function ends before an instruction that cannot be undone; an error says why."""
+
+
 @dataclass(slots=True)
 class Write:
     """A change of outside state: ``old`` is what ``undo`` restores.
@@ -91,7 +95,10 @@ class Reads:
         self.arrays: dict[int, ArrayRead] = {}
         self.writes: dict[tuple[int, Any], Write] = {}
         self.errors: list[tuple[Origin, str]] = []
+        self.stopped: bool = False  # whether the function would use up, or change, what nobody could give back
         self.identical: set[int] = set()  # ids of external values that were compared with ``is``
+        self.compared: dict[int, Tensor] = {}  # tensors that others were compared with by identity
+        self.ids: set[int] = set()  # what ``id`` gave of tensors of the trace
         self.referents: set[int] = set()  # ids of what weak references gave, which a guard must not keep alive
         self.imports: dict[str, Origin] = {}  # the modules that the function imports, by their full names
         self.prints: dict[str, None] = {}  # what the function prints or writes to files, with its line
@@ -137,6 +144,13 @@ class Reads:
                 pending.extend(self._parts(value, path))
                 if isinstance(value, np.ndarray):
                     self._array(value, path, origin)
+
+    def forget(self) -> None:
+        """Let go of the external values."""
+        self._externals.clear()
+        self._owners.clear()
+        for record in (self.checks, self.tensors, self.arrays, self.writes):
+            record.clear()
 
     def objects_with(self, name: str) -> list[Any]:
         """The external objects that store an attribute ``name`` and that were not listed for it yet.
@@ -283,9 +297,10 @@ class Reads:
                 kept.append(check)
         self.checks = kept
 
-    def error(self, origin: Origin, message: str) -> None:
-        """Note a read that cannot be guarded; the trace fails with the first."""
+    def error(self, origin: Origin, message: str, *, stop: bool = False) -> None:
+        """Note a read that cannot be guarded; the trace fails with the first, at once if ``stop``."""
         self.errors.append((origin, message))
+        self.stopped |= stop
 
     # --- writes -----------------------------------------------------------------------------------
 

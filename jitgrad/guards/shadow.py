@@ -20,16 +20,8 @@ import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.attributes import (
-    NULL,
-    UNKNOWN,
-    BoundFunction,
-    Getter,
-    MethodOfUnknown,
-    builtin,
-    guard_class_attribute,
-    read_attribute,
-)
+from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, Getter, MethodOfUnknown, builtin, read_attribute
+from jitgrad.guards.class_attributes import guard_class_attribute
 from jitgrad.guards.containers import MUTATORS, read_item
 from jitgrad.guards.contents import Contents
 from jitgrad.guards.denylist import ENVIRONMENT, is_consumed_by_reading
@@ -37,7 +29,7 @@ from jitgrad.guards.frame_variables import free_variable, local_variable
 from jitgrad.guards.guard import Path, cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.part_of import PartOf, Parts, parts_of
-from jitgrad.guards.reads import PLAIN, Reads, is_container, stores
+from jitgrad.guards.reads import PLAIN, Reads, TraceStopped, is_container, stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +138,8 @@ class ShadowFrame:
             self._stack.clear()
             failure = f"({type(error).__name__}: {error}): compute this outside the function and pass it as an argument"
             self.reads.error(self.origin(), f"@jit could not follow what {instruction.opname} reads here {failure}")
+        if self.reads.stopped:
+            raise TraceStopped
 
     def forget(self) -> None:
         """Nothing on the stack is known any longer."""
@@ -340,12 +334,10 @@ class ShadowFrame:
         elif is_container(value) or isinstance(value, np.ndarray):
             self.contents.length(value, self.origin())
 
-    def refuse(self, value: Unrepeatable, origin: Origin | None = None) -> None:
-        """An unrepeatable value reaches the program or decides a branch."""
-        self.reads.error(
-            origin or self.origin(),
-            f"{value.source} cannot be guarded: it may give something else on every call; {value.remedy}",
-        )
+    def refuse(self, value: Unrepeatable, origin: Origin | None = None, *, stop: bool = False) -> None:
+        """An unrepeatable value reaches the program or decides a branch; or it may not even be asked for (``stop``)."""
+        reason = "cannot be guarded: it may give something else on every call"
+        self.reads.error(origin or self.origin(), f"{value.source} {reason}; {value.remedy}", stop=stop)
 
     def used(self, *values: Any) -> None:
         """C code computes with these values."""

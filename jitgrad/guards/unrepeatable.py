@@ -37,7 +37,7 @@ def read_unrepeatable(frame: ShadowFrame, callee: Any, remedy: str) -> Any:
     value = Unrepeatable(source, remedy)
     if "clock" in remedy:
         return value
-    frame.refuse(value)
+    frame.refuse(value, stop=True)
     return UNKNOWN
 
 

@@ -7,15 +7,17 @@ where the store may lie are read before the instruction, and again after it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from types import MemberDescriptorType, ModuleType
+from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import UNKNOWN
 from jitgrad.guards.containers import MUTATORS, write_attribute, write_item
+from jitgrad.guards.contents import WEAK_CONTAINERS
 from jitgrad.guards.guard import Path
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup, slots_of, title
+from jitgrad.guards.observed_files import is_standard_library
 from jitgrad.guards.part_of import PartOf
 from jitgrad.guards.reads import Write, copy_of, is_container
 from jitgrad.guards.shadow import ShadowFrame, Unrepeatable, whole_key
@@ -69,6 +71,8 @@ def store_item(frame: ShadowFrame, holder: Any, key: Any, value: Any, operation:
     if is_unknown(holder):
         change_items(frame, holder, operation, whole_key(key), value)
         return
+    if isinstance(holder, WEAK_CONTAINERS) and _in_library(frame):
+        return
     write_item(frame.reads, holder, whole_key(key), frame.origin(), operation)
     if isinstance(value, Unrepeatable):
         frame.observer.tainted[id(holder)] = value
@@ -92,6 +96,36 @@ def compare_containers(frame: ShadowFrame, values: Iterable[Any], operation: str
     known = [(value, frame.reads.path_of(value)) for value in values if is_container(value)]
     changing = [(value, path) for value, path in known if path is not None and not isinstance(value, tuple | frozenset)]
     _compare_later(frame, [w for c, path in changing for w in _item(c, UNKNOWN, path, frame.origin())], UNKNOWN, operation)
+
+
+def compare_attributes(frame: ShadowFrame, values: Iterable[Any]) -> None:
+    """The running instruction gives ``values`` to Python code that is not followed, such as Event.set, which may change them."""
+    if _in_library(frame):
+        return
+    held = [(value, path) for value in values if (path := frame.reads.path_of(value)) is not None]
+    kept = [(instance_dict(value), path) for value, path in held if not isinstance(value, type | ModuleType | FunctionType)]
+    origin = frame.origin()
+    places = [_attributes_and_data(storage, path, origin) for storage, path in kept if storage is not None]
+    if writes := [w for listed in places for w in listed]:
+
+        def compare(offset: int) -> None:
+            for w in filter(_has_changed, writes):
+                frame.reads.write(w.kind, w.holder, w.key, w.old, w.path, w.origin)
+                frame.reads.varies(w.holder, w.key)  # what else the code did no call can do again
+
+        frame.later(compare, after_errors=True)
+
+
+def _in_library(frame: ShadowFrame) -> bool:
+    """Whether Python's own library runs, whose caches nobody sees, such as that of functools.singledispatch."""
+    return is_standard_library(frame.frame.f_code.co_filename)
+
+
+def _attributes_and_data(storage: dict[str, Any], path: Path, origin: Origin) -> Iterator[Write]:
+    for name, value in storage.items():
+        yield Write(storage, name, value, path.attr(name), origin, "item")
+    if isinstance(data := storage.get("data"), dict | set):  # of a container of weak references
+        yield Write(data, MISSING, copy_of(data), path.attr("data"), origin, "container")
 
 
 def _externals(frame: ShadowFrame, holder: Any) -> list[tuple[Any, Path]]:

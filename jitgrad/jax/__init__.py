@@ -31,6 +31,7 @@ from jitgrad.core.missing_names import raising as _raising
 from jitgrad.core.module_alias import ModuleAlias as _ModuleAlias
 from jitgrad.func import jacfwd as jacfwd
 from jitgrad.func import jacrev as jacrev
+from jitgrad.jax import experimental as experimental
 from jitgrad.jax import image as image
 from jitgrad.jax import nn as nn
 from jitgrad.jax import ops as ops
@@ -38,6 +39,7 @@ from jitgrad.jax import random as random
 from jitgrad.jax import scipy as scipy
 from jitgrad.jax.derivatives import grad as grad
 from jitgrad.jax.derivatives import value_and_grad as value_and_grad
+from jitgrad.jax.environment import block_until_ready as block_until_ready
 from jitgrad.jax.environment import clear_caches as clear_caches
 from jitgrad.jax.environment import config as config
 from jitgrad.jax.environment import default_backend as default_backend
@@ -52,7 +54,7 @@ from jitgrad.jax.environment import local_devices as local_devices
 from jitgrad.jax.environment import named_call as named_call
 from jitgrad.jax.environment import named_scope as named_scope
 
-_ModuleAlias("jitgrad.jax", "jitgrad", ["image", "nn", "ops", "random", "scipy"]).install()
+_ModuleAlias("jitgrad.jax", "jitgrad", ["experimental", "image", "nn", "ops", "random", "scipy", "test_util"]).install()
 _set_immutable(True)
 remat, jacobian = checkpoint, jacrev
 
@@ -74,11 +76,6 @@ def jit(
     numbers = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums or ())
     given = (donate_argnames,) if isinstance(donate_argnames, str) else tuple(donate_argnames or ())
     return _jitgrad.jit(fun, static_argnums=static, static_argnames=names, donate=(*numbers, *given))
-
-
-def block_until_ready(x: Any) -> Any:
-    """``x``: results on the host are complete."""
-    return x
 
 
 __all__ = [

@@ -15,6 +15,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.device import cuda as _cuda
 from jitgrad.jit.shape_struct import ShapeDtypeStruct
 from jitgrad.ops.creation import asarray
+from jitgrad.ops.methods import install
 
 
 class Config:
@@ -106,6 +107,19 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     is_struct = lambda x: isinstance(x, ShapeDtypeStruct)  # noqa: E731
     given, named = (optree.tree_map(made, tree, is_leaf=is_struct) for tree in (args, kwargs))
     return optree.tree_map(lambda x: ShapeDtypeStruct(asarray(x).shape, asarray(x).dtype), fun(*given, **named))
+
+
+def block_until_ready(x: Any) -> Any:
+    """``x``: results on the host are complete."""
+    return x
+
+
+def _devices_of(self: Tensor) -> set[str]:
+    """The device that the tensor is on, as jax's method gives it."""
+    return {str(self.device)}
+
+
+install({"block_until_ready": block_until_ready, "devices": _devices_of})
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from jitgrad.jit.input_steps import (
     CheckShared,
     ReadInputs,
 )
+from jitgrad.jit.number_check import CheckNumbers
 from jitgrad.jit.prepared_arrays import OrderChanged, PrepareArrays
 from jitgrad.jit.result_steps import AttachHistory, KeepForCheckpoint, RunProgram, WriteData
 from jitgrad.jit.trace_result import TraceResult
@@ -100,6 +101,7 @@ def plan_call(
     return CallPlan(
         checks=(
             CheckArguments(),
+            CheckNumbers(traced),
             CheckGuard(traced.guard),
             CheckShared(traced),
             CheckDevices(traced),

@@ -296,9 +296,7 @@ class JitFunction:
 
     def _trace(self, call: Call) -> TraceResult:
         donated = self._signature.positions(call, self.donate)
-        traced = trace_call(self.eager, self.name, call, donated)
-        shared = traced.shared_arguments(call.leaves)
-        return trace_call(self.eager, self.name, call, donated, shared) if shared else traced
+        return trace_call(self.eager, self.name, call, donated)
 
     def _remember(self, executable: Executable, call: Call) -> Executable:
         write_log("kernels", f"{self.name}: {', '.join(k.name for k in executable.program.kernels) or 'none'}")

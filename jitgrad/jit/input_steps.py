@@ -20,7 +20,7 @@ from jitgrad.eager.buffer_pool import address_of
 from jitgrad.guards.guard import Guard
 from jitgrad.jit.device_addresses import DeviceAddresses
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
-from jitgrad.jit.memory_overlap import WrittenRanges, overlapping, share_element
+from jitgrad.jit.memory_overlap import WrittenRanges, overlapping, overlaps_itself, share_element
 from jitgrad.jit.trace_result import TraceResult
 from jitgrad.ops.views import is_element_view
 from jitgrad.runtime.program_op import contiguous
@@ -99,21 +99,20 @@ class CheckShared:
         for k, tensor in self.traced.shared:
             if call.leaves[k] is not tensor:
                 return f"argument {k} was {self.traced.names.get(id(tensor), 'an outside tensor')}"
-        outside = self.traced.outside()
         for k in sorted(self.traced.shared_arguments(call.leaves)):
-            return f"argument {k} is {self.traced.names.get(id(outside[id(call.leaves[k])]), 'an outside tensor')}"
+            return f"argument {k} is {self.traced.names.get(id(call.leaves[k]), 'an outside tensor')}"
         return None
 
     def write(self, w: FastCallWriter) -> None:
         for k, tensor in self.traced.shared:
             w.miss_if(f"{w.leaves[k]} is not {w.constant('T', tensor)}")
-        if self.traced.changes_state and (outside := frozenset(self.traced.outside())):
-            taken = {k for k, _ in self.traced.shared}
-            tensors = [k for k, x in enumerate(w.call.leaves) if type(x) is Tensor and x._requires_grad and k not in taken]
-            # CheckOverlap finds those without gradients
-            if tensors:
-                ids = listed([f"id({w.leaves[k]})" for k in tensors])
-                w.miss_if(f"not {w.constant('O', outside)}.isdisjoint(({ids},))")
+        taken = {k for k, _ in self.traced.shared}
+        tensors = [k for k, x in enumerate(w.call.leaves) if type(x) is Tensor and k not in taken]
+        if not self.traced.compared:  # CheckOverlap finds those without gradients
+            tensors = [k for k in tensors if w.call.leaves[k]._requires_grad]
+        if tensors and (outside := frozenset(self.traced.told_apart())):
+            ids = listed([f"id({w.leaves[k]})" for k in tensors])
+            w.miss_if(f"not {w.constant('O', outside)}.isdisjoint(({ids},))")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -255,7 +254,7 @@ class ReadInputs:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CheckOverlap:
-    """No other input shows memory that the function changes: the program reads its old data.
+    """No other input, and no other element, shows memory that the function changes: the program reads its old data.
 
     The general path raises an error where a fast call misses, if they share an element.
     """
@@ -268,6 +267,13 @@ class CheckOverlap:
         if not written:
             return
         arrays = [array_of(x) for x in call.inputs]
+        for k in written:
+            if overlaps_itself(arrays[k]):
+                raise UnguardableError(
+                    f"@jit function {self.traced.graph.name!r} at {self.origin.full()} changes "
+                    f"{self.traced.describe(self.traced.sources[k])} {_aval_of(call.inputs[k])} in place, of which several "
+                    "elements share memory: a change of one changes others. Pass .clone() of it."
+                )
         if not overlapping(arrays, written):
             return
         for k in written:
@@ -285,6 +291,10 @@ class CheckOverlap:
         sources = self.traced.sources
         if len(w.on_host) > 1 and any(k in w.on_host and sources[k].kind is SourceKind.ARGUMENT for k in self.traced.written):
             raise NotSupportedError
+        w.names.update(overlaps_itself=overlaps_itself)
+        for k in self.traced.written:
+            if k in w.on_host:
+                w.miss_if(f"overlaps_itself({w.on_host[k]})")
         sizes = [v.aval.nbytes for v in self.traced.graph.inputs]
         written = [k for k in self.traced.written if k not in w.on_host]
         arrays = [k for k in range(len(sources)) if k not in w.numbers and k not in w.on_host]

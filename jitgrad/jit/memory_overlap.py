@@ -31,6 +31,24 @@ def share_element(one: Any, other: Any) -> bool:
     return np.may_share_memory(one, other) and np.shares_memory(one, other)
 
 
+def overlaps_itself(array: Any) -> bool:
+    """Whether two elements of an array share memory, as in one of as_strided."""
+    if isinstance(array, DeviceArray) or array.flags.forc or array.size < 2:
+        return False
+    axes = sorted((abs(stride), length) for stride, length in zip(array.strides, array.shape, strict=True) if length > 1)
+    extent = array.itemsize
+    for stride, length in axes:
+        if stride < extent:
+            break
+        extent += stride * (length - 1)
+    else:
+        return False
+    starts = np.zeros(1, dtype=np.int64)
+    for stride, length in axes:
+        starts = np.add.outer(starts, stride * np.arange(length)).ravel()
+    return bool(np.diff(np.sort(starts)).min() < array.itemsize)
+
+
 class WrittenRanges:
     """Ranges of fixed sizes that calls write and read, mostly at the addresses of the last call."""
 

@@ -29,30 +29,49 @@ from jitgrad.guards.environment import Environment
 from jitgrad.guards.writes import HeldPlace
 from jitgrad.jit.devices import device_of_arguments, place_of
 from jitgrad.jit.held_places import ChangedContainersError, ReplacedTensorsError
+from jitgrad.jit.process_state import ProcessState
 from jitgrad.jit.records import NAMESPACE
 from jitgrad.jit.result_check import ResultParts
 from jitgrad.jit.result_outputs import ResultOutputs
 from jitgrad.jit.shape_struct import has_no_data
 from jitgrad.jit.signature import Call, Static
-from jitgrad.jit.trace_result import Decided, Effect, GradientChange, TraceResult, describe_source
+from jitgrad.jit.trace_result import Decided, Effect, GradientChange, TraceResult, describe_source, leaves_among
 from jitgrad.ops.random import default_generator
 
 
+class _SharedArgumentsError(Exception):
+    """The arguments at ``positions`` are outside tensors, with which the function compared them by identity before it failed."""
+
+    def __init__(self, positions: frozenset[int]) -> None:
+        super().__init__()
+        self.positions = positions
+
+
 @gc_paused()
-def trace_call(
-    function: Callable[..., Any],
-    name: str,
-    call: Call,
-    donated: Sequence[int] = (),
-    shared: frozenset[int] = frozenset(),
-) -> TraceResult:
+def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Sequence[int] = ()) -> TraceResult:
     """Run ``function`` on tensors without data; arguments ``donated`` get no views in the result.
-    One at a position ``shared`` is also an outside tensor, and is traced as that.
 
     Raises:
         TracedValueError, UnguardableError, LeakedTracerError: it cannot be traced; says why.
     """
+    shared: frozenset[int] = frozenset()
+    while True:
+        try:
+            traced = _trace(function, name, call, donated, shared)
+            more = traced.shared_arguments(call.leaves)
+        except _SharedArgumentsError as error:
+            more = error.positions
+        if not more:
+            return traced
+        shared |= more
+
+
+def _trace(
+    function: Callable[..., Any], name: str, call: Call, donated: Sequence[int], shared: frozenset[int]
+) -> TraceResult:
+    """`trace_call`, where arguments at the positions ``shared`` are also outside tensors, and are traced as these."""
     environment = Environment(function, call.static)
+    process = ProcessState()
     trace = Trace(name, device_of_arguments(call))
     originals: list[tuple[HeldPlace, Any]] = []
     try:
@@ -68,16 +87,22 @@ def trace_call(
             with _looking_for_needs(trace):
                 result = environment.run(function, *(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
             _check_containers(function, name, call, leaves, (args, kwargs, held), sets)
+            process.check(name)
             traced = _finish(trace, environment, call, tensors, result, donated)
-            names = tuple(map(call.name, range(len(call.leaves))))
-            return replace(traced, argument_names=names, shared=tuple([(k, call.leaves[k]) for k in sorted(shared)]))
+            return _with_arguments(traced, trace, environment, call, shared)
+    except Exception as error:
+        if more := leaves_among({id(t) for t in environment.compared()}, call.leaves) - shared:
+            raise _SharedArgumentsError(more) from error
+        raise
     finally:
         environment.restore()
+        process.restore()
         trace.restore_histories()
         trace.flags.restore()
         for place, original in originals:
             place.fill(original)
         environment.fill_cached()
+        environment.forget()
 
 
 @contextmanager
@@ -153,6 +178,7 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
     by_id: dict[int, Tensor] = {}
     leaves = list(call.leaves)
     trace.orders.arguments = call.leaves
+    trace.decisions.numbers.leaves = call.leaves
     trace.decisions.leaves = None if any(map(has_no_data, leaves)) else call.leaves
     for k in call.dynamic:
         x = call.leaves[k]
@@ -253,6 +279,19 @@ def _finish(
         detached=tuple([trace.source_of(t) for t in trace.flags.detached if id(t) not in trace.moved]),
         decided=decided,
         asked_class=trace.orders.asked_class,
+    )
+
+
+def _with_arguments(
+    traced: TraceResult, trace: Trace, environment: Environment, call: Call, shared: frozenset[int]
+) -> TraceResult:
+    """``traced`` with the names of arguments, and with what decides whether it is right for others."""
+    return replace(
+        traced,
+        argument_names=tuple(map(call.name, range(len(call.leaves)))),
+        shared=tuple([(k, call.leaves[k]) for k in sorted(shared)]),
+        compared=environment.compared(),
+        number_conditions=trace.decisions.numbers.listed(),
     )
 
 

@@ -10,6 +10,7 @@ import optree
 
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.memory_orders import Question
+from jitgrad.compiler.number_conditions import NumberCondition
 from jitgrad.core.errors import AutogradError
 from jitgrad.core.ir import Graph
 from jitgrad.core.tape_node import Node
@@ -100,6 +101,8 @@ class TraceResult:
         alive: objects whose ids other parts of the program hold.
         names: paths from the function to tensors, by the ids of the tensors.
         shared: (position, tensor) of the arguments that are also outside tensors.
+        number_conditions: in which calls Python's arithmetic of number arguments gives floats, or raises, as in the trace.
+        compared: the outside tensors that the function compares with others by identity.
         made: the objects among the results that each call makes.
         stores: the changes of Python state that a compiled call makes.
         changes_python: running the function changes Python state in other ways.
@@ -138,6 +141,8 @@ class TraceResult:
     asked_class: bool = False
     argument_names: tuple[str, ...] = ()
     shared: tuple[tuple[int, Tensor], ...] = ()
+    compared: tuple[Tensor, ...] = ()
+    number_conditions: tuple[NumberCondition, ...] = ()
 
     @property
     def result_treedef(self) -> Any:
@@ -212,15 +217,22 @@ class TraceResult:
         """The tensors from outside that the program reads, by id."""
         return {id(s.key): s.key for s in self.sources if s.kind is SourceKind.TENSOR}
 
-    def shared_arguments(self, leaves: Sequence[Any]) -> frozenset[int]:
-        """Positions of arguments that are outside tensors as well, and not traced as such.
+    def told_apart(self) -> dict[int, Tensor]:
+        """The outside tensors, by id, that must not be arguments which were traced as others.
 
-        Where the function changes nothing, two inputs for one tensor do no harm.
+        Where the function changes nothing and compares no identities, two inputs for one tensor do no harm.
         """
-        if not self.changes_state:
-            return frozenset()
-        outside, known = self.outside(), {k for k, _ in self.shared}
-        return frozenset(k for k, x in enumerate(leaves) if id(x) in outside and k not in known)
+        compared = {id(t): t for t in self.compared}
+        return {**self.outside(), **compared} if self.changes_state else compared
+
+    def shared_arguments(self, leaves: Sequence[Any]) -> frozenset[int]:
+        """Positions of arguments that are outside tensors as well, and not traced as such."""
+        return leaves_among(self.told_apart(), leaves) - {k for k, _ in self.shared}
+
+
+def leaves_among(tensors: Collection[int], leaves: Sequence[Any]) -> frozenset[int]:
+    """Positions of the ``leaves`` that are among ``tensors``, which are given by id."""
+    return frozenset([k for k, x in enumerate(leaves) if id(x) in tensors])
 
 
 def describe_source(names: Mapping[int, str], argument_name: Callable[[int], str], source: InputSource) -> str:

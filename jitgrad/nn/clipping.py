@@ -9,6 +9,7 @@ from typing import Any
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.op_sequences import op_sequence
 from jitgrad.ops import arithmetic, transcendental
 from jitgrad.ops.arithmetic import add, astype, divide, maximum, minimum, multiply, negative, sqrt, square
 from jitgrad.ops.creation import zeros
@@ -49,14 +50,20 @@ def clip_grad_norm_(
         total = _total_norm([g for _, g in pairs if g.size], norm_type)
         if error_if_nonfinite and not isfinite(float(total.item())):
             raise ArgumentError(f"clip_grad_norm_: the norm of the gradients is not finite: {total.item()}")
-        # torch's small number, so that results agree
-        factor = minimum(divide(max_norm, add(total, 1e-6)), 1.0)
-        for p, g in pairs:
-            scaled = multiply(g, factor)
-            p.grad = scaled if scaled.dtype == g.dtype else astype(scaled, g.dtype)
+        for (p, _), scaled in zip(pairs, _scaled([g for _, g in pairs], max_norm, total), strict=True):
+            p.grad = scaled
         return total
 
 
+@op_sequence
+def _scaled(grads: list[Tensor], max_norm: Any, total: Tensor) -> tuple[Tensor, ...]:
+    """``grads``, whose common norm is ``total``, with at most the norm ``max_norm``, in their dtypes."""
+    factor = minimum(divide(max_norm, add(total, 1e-6)), 1.0)  # torch's small number, so that results agree
+    scaled = [multiply(g, factor) for g in grads]
+    return tuple([x if x.dtype == g.dtype else astype(x, g.dtype) for x, g in zip(scaled, grads, strict=True)])
+
+
+@op_sequence
 def _total_norm(grads: list[Tensor], norm_type: float) -> Tensor:
     if norm_type == inf:
         total = max_(arithmetic.abs(grads[0]))
@@ -74,5 +81,11 @@ def _total_norm(grads: list[Tensor], norm_type: float) -> Tensor:
 def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: Any, foreach: bool | None = None) -> None:
     """Cut every element of every gradient to [-clip_value, clip_value]. ``foreach`` changes nothing."""
     with no_grad():
-        for p, g in _with_grad(parameters):
-            p.grad = minimum(maximum(g, negative(clip_value)), clip_value)
+        pairs = _with_grad(parameters)
+        for (p, _), cut in zip(pairs, _cut([g for _, g in pairs], clip_value), strict=True):
+            p.grad = cut
+
+
+@op_sequence
+def _cut(grads: list[Tensor], clip_value: Any) -> tuple[Tensor, ...]:
+    return tuple([minimum(maximum(g, negative(clip_value)), clip_value) for g in grads])

@@ -90,7 +90,7 @@ class Module(Hooked):
         if Parameter.__instancecheck__(value) and not isinstance(getattr(type(self), name, None), property):
             self._parameter_names[name] = None
             self._buffer_names.pop(name, None)
-        elif name in self._parameter_names and value is not None:
+        elif name in self._parameter_names and value is not None and value is not self.__dict__.get(name):  # as x.weight += y
             given = value.aval if isinstance(value, Tensor) else type(value).__name__
             raise ArgumentError(
                 f"{type(self).__name__}.{name} is a parameter; {given} without requires_grad would no longer be "

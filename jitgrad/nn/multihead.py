@@ -8,13 +8,14 @@ import numpy as np
 
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add, multiply
-from jitgrad.ops.attention import attention_weights, causal_mask
+from jitgrad.eager.compositions import composed
+from jitgrad.ops.arithmetic import add
+from jitgrad.ops.attention import causal_mask, dot_product_weights
 from jitgrad.ops.comparison import logical_and, logical_not, where
 from jitgrad.ops.creation import asarray, zeros
 from jitgrad.ops.joining import concat, pad
 from jitgrad.ops.linalg import linear, matmul
-from jitgrad.ops.movement import broadcast_to, expand_dims, matrix_transpose, permute_dims, reshape, squeeze, swapaxes
+from jitgrad.ops.movement import broadcast_to, expand_dims, flatten, permute_dims, reshape, squeeze, swapaxes
 from jitgrad.ops.neural import dropout
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import mean
@@ -46,13 +47,10 @@ def multi_head_attention_forward(
     k, v = (x if s is None else reshape(asarray(s), (*q.shape[:2], -1, q.shape[-1])) for x, s in ((k, static_k), (v, static_v)))
     if add_zero_attn:
         k, v = (pad(x, ((0, 0), (0, 0), (0, 1), (0, 0))) for x in (k, v))
-    scores = matmul(multiply(q, q.shape[-1] ** -0.5), matrix_transpose(k))
     more = (bias_k is not None) + bool(add_zero_attn)
-    weights = attention_weights(scores, _mask(scores, key_padding_mask, attn_mask, is_causal, more))
-    weights = dropout(weights, dropout_p, training)
-    heads = permute_dims(matmul(weights, v), (0, 2, 1, 3))
-    out = linear(reshape(heads, (*heads.shape[:2], width)), out_proj_weight, out_proj_bias)
-    out = squeeze(out, 0) if alone else swapaxes(out, 0, 1)
+    mask = _mask(q, k, key_padding_mask, attn_mask, is_causal, more)
+    weights = dropout(dot_product_weights(q, k, mask, False, q.shape[-1] ** -0.5), dropout_p, training)
+    out = _joined(weights, v, out_proj_weight, out_proj_bias, alone)
     weights = mean(weights, 1) if average_attn_weights and need_weights else weights
     return out, (squeeze(weights, 0) if alone else weights) if need_weights else None
 
@@ -60,10 +58,26 @@ def multi_head_attention_forward(
 def _projected(inputs: list[Tensor], whole: Any, separate: Any, bias: Any) -> list[Tensor]:
     """Queries, keys and values [batch, length, embed_dim]."""
     n = inputs[0].shape[-1]
-    parts = [slice(j * n, (j + 1) * n) for j in range(3)]
-    weights = [asarray(whole)[part] for part in parts] if separate is None else separate
-    biases = [None if bias is None else asarray(bias)[part] for part in parts]
-    return [linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
+    bias = None if bias is None else asarray(bias)
+    if separate is None:
+        return [_projection(x, asarray(whole), bias, j * n, n) for j, x in enumerate(inputs)]
+    biases = [None if bias is None else bias[j * n : (j + 1) * n] for j in range(3)]
+    return [linear(x, w, b) for x, w, b in zip(inputs, separate, biases, strict=True)]
+
+
+@composed
+def _projection(x: Tensor, weight: Tensor, bias: Tensor | None, start: int, n: int) -> Tensor:
+    """``x`` projected by the ``n`` rows of ``weight`` from ``start`` on."""
+    part = slice(start, start + n)
+    return linear(x, weight[part], None if bias is None else bias[part])
+
+
+@composed
+def _joined(weights: Tensor, v: Tensor, out_weight: Tensor, out_bias: Tensor | None, alone: bool) -> Tensor:
+    """The outputs of all heads side by side, projected: [length, (batch,) features]."""
+    heads = permute_dims(matmul(weights, v), (0, 2, 1, 3))
+    out = linear(flatten(heads, 2), out_weight, out_bias)
+    return squeeze(out, 0) if alone else swapaxes(out, 0, 1)
 
 
 def _with_row(x: Tensor, row: Any) -> Tensor:
@@ -76,13 +90,12 @@ def _heads(x: Tensor, count: int) -> Tensor:
     return permute_dims(reshape(x, (*x.shape[:2], count, x.shape[2] // count)), (0, 2, 1, 3))
 
 
-def _mask(scores: Tensor, padding: Any, mask: Any, is_causal: bool, more: int) -> Tensor | None:
+def _mask(q: Tensor, k: Tensor, padding: Any, mask: Any, is_causal: bool, more: int) -> Tensor | None:
     """Both masks as one, in the sense of :func:`attention_weights`, to broadcast against the scores.
 
     All may look at the last ``more`` keys, of which the masks know nothing.
     """
-    batch, heads, rows, columns = scores.shape
-    columns -= more
+    (batch, heads, rows, _), columns = q.shape, k.shape[2] - more
     masks: list[Tensor] = []
     if mask is not None:
         given = asarray(mask)
@@ -92,7 +105,7 @@ def _mask(scores: Tensor, padding: Any, mask: Any, is_causal: bool, more: int) -
             raise ShapeError(f"MultiheadAttention: attn_mask must have shape {(rows, columns)}, got {given.aval}")
         masks.append(logical_not(given) if given.dtype == np.bool_ else given)
     elif is_causal:
-        with beside(scores):
+        with beside(q):
             masks.append(causal_mask(rows, columns))
     if padding is not None:
         given = reshape(asarray(padding), (batch, 1, 1, columns))

@@ -18,7 +18,7 @@ from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import creation, reduce
 from jitgrad.ops.arithmetic import add, astype, clip, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, greater_equal, less_equal, logical_and, where
-from jitgrad.ops.indexing import index_add
+from jitgrad.ops.indexed_sums import index_add
 from jitgrad.ops.joining import unstack
 from jitgrad.ops.movement import reshape
 from jitgrad.ops.placement import beside_operands

@@ -14,13 +14,16 @@ from jitgrad.core.errors import ArgumentError, ShapeError, TracedValueError, sho
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
 from jitgrad.numpy.arguments import INT64, floating, refuse, tensor_of
+from jitgrad.numpy.fixed_sizes import sized_nonzero, sized_unique
 from jitgrad.numpy.output import takes_out
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import comparison, creation, reduce, sorting
 from jitgrad.ops.arithmetic import add, astype, maximum, minimum, multiply, subtract
 from jitgrad.ops.comparison import isnan, less, where
-from jitgrad.ops.indexing import index_add, take, take_along_axis
+from jitgrad.ops.indexed_sums import index_add
+from jitgrad.ops.indexing import take, take_along_axis
 from jitgrad.ops.interpolation import lerp
+from jitgrad.ops.joining import stack
 from jitgrad.ops.movement import broadcast_to, flip, moveaxis, reshape
 from jitgrad.ops.operand import as_result, contents_of, host_array
 from jitgrad.ops.placement import beside_operands, move
@@ -136,9 +139,13 @@ def _counts_below(length: int, given: Tensor, weights: Any) -> Tensor:
 
 
 def unique(
-    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None
-) -> Any:
-    """The distinct elements in order, and what else is asked for."""
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
+    *, equal_nan: bool = True, size: int | None = None, fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """The distinct elements in order, and what else is asked for. JAX's ``size`` fixes their number, as in `nonzero`."""
+    refuse("unique", equal_nan=None if equal_nan else equal_nan)
+    if size is not None:
+        return sized_unique(ar, size, fill_value, return_index, return_inverse, return_counts, axis)
     return sorting.unique(tensor_of(ar), return_index, return_inverse, return_counts, axis)
 
 
@@ -248,23 +255,31 @@ def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool 
 
 
 @beside_operands
-def nonzero(a: Any) -> tuple[Tensor, ...]:
-    """The positions of the elements that are not zero, one tensor per axis."""
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Tensor, ...]:
+    """The positions of the elements that are not zero, one tensor per axis.
+
+    JAX's ``size`` fixes their number, for `jitgrad.vmap` and one program: further ones are cut off, missing ones are
+    ``fill_value``, 0 by default.
+    """
+    if size is not None:
+        return sized_nonzero(a, size, fill_value)
     out: tuple[Tensor, ...] = comparison.nonzero(tensor_of(a))
     return out
 
 
 @beside_operands
-def argwhere(a: Any) -> Tensor:
-    """The positions of the elements that are not zero, one in each row."""
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Tensor:
+    """The positions of the elements that are not zero, one in each row; ``size`` as in `nonzero`."""
+    if size is not None:
+        return stack(sized_nonzero(a, size, fill_value), -1)
     out: Tensor = comparison.nonzero(tensor_of(a), as_tuple=False)
     return out
 
 
 @beside_operands
-def flatnonzero(a: Any) -> Tensor:
-    """The positions of the elements that are not zero in the flattened array."""
-    return nonzero(ravel(a))[0]
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Tensor:
+    """The positions of the elements that are not zero in the flattened array; ``size`` as in `nonzero`."""
+    return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
 @beside_operands

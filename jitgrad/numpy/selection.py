@@ -23,10 +23,10 @@ from jitgrad.ops.placement import beside_operands
 
 
 @beside_operands
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    """``x`` where the condition holds, else ``y``; without them the positions where it holds."""
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """``x`` where the condition holds, else ``y``; without them the positions where it holds, as `nonzero` gives them."""
     if x is None and y is None:
-        return nonzero(condition)
+        return nonzero(condition, size=size, fill_value=fill_value)
     return comparison.where(tensor_of(condition), operand(x), operand(y))
 
 

@@ -14,7 +14,7 @@ from jitgrad.numpy.histograms import counts_in_cells, density_of, histogram_bin_
 from jitgrad.ops.arithmetic import add, astype, clip, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, greater_equal, less_equal, logical_and, where
 from jitgrad.ops.creation import asarray, detached, full
-from jitgrad.ops.indexing import index_add
+from jitgrad.ops.indexed_sums import index_add
 from jitgrad.ops.joining import unstack
 from jitgrad.ops.movement import flatten
 from jitgrad.ops.placement import beside, beside_operands

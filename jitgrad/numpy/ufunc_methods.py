@@ -11,6 +11,7 @@ from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import OperandError
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import in_dtype, refuse, tensor_of
+from jitgrad.numpy.output import takes_out
 from jitgrad.ops import reduce as reductions
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.movement import reshape
@@ -58,18 +59,19 @@ def _outer(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _reduce(name: str, reduction: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    @takes_out
     def reduce(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, **more: Any) -> Tensor:
         """The function of all elements along ``axis``, by default the first; along all for None."""
-        refuse(f"{name}.reduce", out=out, **more)
+        refuse(f"{name}.reduce", **more)
         return reduction(in_dtype(tensor_of(array), dtype), axis=axis, keepdims=keepdims)
 
     return reduce
 
 
 def _accumulate(name: str, accumulation: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    @takes_out
     def accumulate(array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Tensor:
         """The function of all elements up to each one along ``axis``."""
-        refuse(f"{name}.accumulate", out=out)
         return accumulation(in_dtype(tensor_of(array), dtype), axis)
 
     return accumulate

@@ -61,7 +61,7 @@ PUBLIC_FUNCTIONS: Mapping[str, str] = {
 # those of them that are methods of Tensor as well, with the tensor as first argument; and of these, those with x.name_()
 _METHODS = (
     "as_strided_scatter geqrf histc histogram i0 igamma igammac index_reduce istft mode msort lu lu_solve mvlgamma "
-    "narrow_copy nonzero_static ormqr put qr renorm split_with_sizes stft svd triangular_solve unsafe_split"
+    "narrow_copy nonzero_static ormqr qr renorm split_with_sizes stft svd triangular_solve unsafe_split"
 )
 _IN_PLACE = "i0 igamma igammac index_reduce mvlgamma put renorm"
 

@@ -13,26 +13,28 @@ from jitgrad.eager.numpy_errors import run_quietly
 
 _ndarray = np.ndarray
 _PLAIN = frozenset({int, slice, EllipsisType, type(None)})
+_INT = frozenset({int})
 _other_interpreter = current_interpreter.other
 
 
 def array_key(index: Any) -> tuple[Any, ...] | None:
-    """``index``, of tensors of integers or bools with axes and what else selects parts, with their arrays.
+    """``index``, of tensors and arrays of integers or bools with axes, lists of ints, and what else selects parts, with arrays.
 
-    None for another one: without a tensor, or with an array that is not in C order, in which NumPy would write.
+    None for another one: without an array, or with one that is not in C order, in which NumPy would write.
     """
     key, arrays = [], 0
     for entry in index if type(index) is tuple else (index,):
-        if type(entry) is Tensor:
-            data = entry._data
-            if type(data) is not _ndarray or data.dtype.kind not in "iub" or not data.ndim or not data.flags.c_contiguous:
-                return None
-            key.append(data)
-            arrays += 1
-        elif type(entry) in _PLAIN:
+        kind = type(entry)
+        if kind in _PLAIN:
             key.append(entry)
-        else:
+            continue
+        if kind is list and _INT.issuperset(map(type, entry)):
+            entry = np.asarray(entry)
+        data = entry._data if kind is Tensor else entry
+        if type(data) is not _ndarray or data.dtype.kind not in "iub" or not data.ndim or not data.flags.c_contiguous:
             return None
+        key.append(data)
+        arrays += 1
     return tuple(key) if arrays else None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import add, multiply
 from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import asarray, ones
@@ -68,9 +69,21 @@ def scaled_dot_product_attention(
     if enable_gqa:
         k, v = (repeat(x, q.shape[-3] // x.shape[-3], axis=-3) for x in (k, v))
     factor = 1.0 / sqrt(q.shape[-1]) if scale is None else scale
+    if dropout_p == 0:
+        return _attended(q, k, v, attn_mask, is_causal, factor)
+    return matmul(dropout(dot_product_weights(q, k, attn_mask, is_causal, factor), dropout_p), v)
+
+
+@composed
+def _attended(q: Tensor, k: Tensor, v: Tensor, attn_mask: Any, is_causal: bool, factor: Any) -> Tensor:
+    return matmul(dot_product_weights(q, k, attn_mask, is_causal, factor), v)
+
+
+@composed
+def dot_product_weights(q: Tensor, k: Tensor, attn_mask: Any, is_causal: bool, factor: Any) -> Tensor:
+    """The softmax of ``factor`` times the products of queries and keys, under a mask."""
     scores = matmul(multiply(q, factor), matrix_transpose(k))
     if is_causal:
         with beside(scores):
             attn_mask = causal_mask(q.shape[-2], k.shape[-2])
-    weights = dropout(attention_weights(scores, attn_mask), dropout_p)
-    return matmul(weights, v)
+    return attention_weights(scores, attn_mask)

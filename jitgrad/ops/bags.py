@@ -12,7 +12,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype, divide, maximum, multiply, subtract
 from jitgrad.ops.comparison import equal, not_equal, where
 from jitgrad.ops.creation import asarray, full, iota
-from jitgrad.ops.indexing import index_add
+from jitgrad.ops.indexed_sums import index_add
 from jitgrad.ops.movement import broadcast_to, expand_dims
 from jitgrad.ops.neural import embedding
 from jitgrad.ops.placement import beside

@@ -11,6 +11,7 @@ import numpy as np
 
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.activations import logsigmoid, softplus
 from jitgrad.ops.arithmetic import add, astype, divide, maximum, minimum, multiply, negative, square, subtract
 from jitgrad.ops.comparison import equal, greater, less, logical_and, logical_not, where
@@ -27,18 +28,21 @@ from jitgrad.ops.reduce import sum as sum_
 from jitgrad.ops.transcendental import exp, log
 
 
+@composed
 def margin_ranking_loss(x: Any, y: Any, target: Any, margin: Any = 0.0, reduction: Reduction = "mean") -> Tensor:
     """``max(0, margin - target * (x - y))`` for targets 1 (``x`` should be larger) and -1."""
     losses = maximum(subtract(margin, multiply(target, subtract(x, y))), 0.0)
     return reduced("margin_ranking_loss", losses, reduction)
 
 
+@composed
 def hinge_embedding_loss(x: Any, target: Any, margin: Any = 1.0, reduction: Reduction = "mean") -> Tensor:
     """The distance ``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
     near, far = where(equal(target, -1), 0.0, x), where(equal(target, 1), 0.0, maximum(subtract(margin, x), 0.0))
     return reduced("hinge_embedding_loss", add(near, far), reduction)
 
 
+@composed
 def soft_margin_loss(x: Any, target: Any, reduction: Reduction = "mean") -> Tensor:
     """``log(1 + exp(-target * x))`` for targets 1 and -1."""
     return reduced("soft_margin_loss", softplus(negative(multiply(target, x))), reduction)
@@ -58,7 +62,12 @@ def multi_margin_loss(
     scores = scores if scores.ndim else expand_dims(scores, 0)
     if scores.ndim not in (1, 2) or labels.shape != scores.shape[:-1]:
         raise ShapeError(f"multi_margin_loss: scores {scores.aval} and labels {labels.aval} do not fit together")
-    hot = one_hot(labels, scores.shape[-1], dtype=scores.dtype)
+    return _multi_margin(scores, one_hot(labels, scores.shape[-1], dtype=scores.dtype), p, margin, weight, reduction)
+
+
+@composed
+def _multi_margin(scores: Tensor, hot: Tensor, p: int, margin: Any, weight: Any, reduction: Reduction) -> Tensor:
+    """:func:`multi_margin_loss` with one for each label in ``hot``."""
     own = expand_dims(sum_(multiply(scores, hot), -1), -1)
     terms = multiply(maximum(add(subtract(scores, own), margin), 0.0), subtract(1.0, hot))
     terms = terms if p == 1 else square(terms)
@@ -68,6 +77,7 @@ def multi_margin_loss(
     return reduced("multi_margin_loss", losses, reduction)
 
 
+@composed
 def multilabel_soft_margin_loss(x: Any, target: Any, weight: Any = None, reduction: Reduction = "mean") -> Tensor:
     """Binary cross entropy of ``sigmoid(x)``, the mean over the last axis; ``weight`` has a factor per class."""
     terms = add(multiply(target, logsigmoid(x)), multiply(subtract(1.0, target), logsigmoid(negative(x))))
@@ -75,6 +85,7 @@ def multilabel_soft_margin_loss(x: Any, target: Any, weight: Any = None, reducti
     return reduced("multilabel_soft_margin_loss", mean(terms, -1), reduction)
 
 
+@composed
 def poisson_nll_loss(
     x: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: Reduction = "mean"
 ) -> Tensor:
@@ -90,6 +101,7 @@ def poisson_nll_loss(
     return reduced("poisson_nll_loss", losses, reduction)
 
 
+@composed
 def gaussian_nll_loss(
     x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: Reduction = "mean"
 ) -> Tensor:

@@ -25,6 +25,7 @@ from jitgrad.ops import (
     entropy,
     gamma,
     grids,
+    indexed_sums,
     indexing,
     integers,
     interop,
@@ -303,17 +304,19 @@ METHOD_NAMES: Mapping[Any, str] = {
     "flatten",
     diagonals: "diagonal",
     joining: "split unstack roll tile pad",
-    indexing: "take take_along_axis gather scatter_add index_add",
+    indexing: "take take_along_axis gather",
+    indexed_sums: "scatter_add index_add",
     comparison: "nonzero",
-    sorting: "sort argsort topk unique searchsorted",
+    sorting: "argsort topk unique searchsorted",
     creation: "clone",
     triangles: "tril triu",
     linalg: "matmul dot vecdot outer tensordot",
-    torch_names: "mm mv bmm addmm addmv baddbmm addcmul addcdiv masked_fill masked_select unflatten index_select index_fill "
-    "index_copy scatter take_along_dim narrow select chunk permute expand t amax amin kthvalue cummax cummin clamp_min clamp_max "
+    torch_names: "mm mv bmm addmm addmv baddbmm addcmul addcdiv masked_fill masked_select unflatten index_select "
+    "take_along_dim narrow select chunk permute expand t amax amin kthvalue cummax cummin clamp_min clamp_max "
     "is_floating_point numel",
     torch_arithmetic: "div rsub frac sgn dist addr addbmm aminmax logcumsumexp unique_consecutive bucketize",
-    scattering: "slice_scatter select_scatter diagonal_scatter as_strided masked_scatter index_put scatter_reduce",
+    scattering: "slice_scatter select_scatter diagonal_scatter as_strided index_fill index_copy scatter masked_scatter index_put "
+    "scatter_reduce",
     integers: "gcd lcm ldexp frexp isin",
     grids: "diag_embed",
     gamma: "digamma",

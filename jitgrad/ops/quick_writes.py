@@ -16,11 +16,12 @@ from jitgrad.core.dispatch import planned
 from jitgrad.core.op import OpDef
 from jitgrad.core.plan import MAX_PLANS, OpPlan
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.numpy_errors import run_quietly
+from jitgrad.eager.numpy_errors import quietly, run_quietly
 from jitgrad.eager.single_ops import listed_ops, single_plan
 from jitgrad.eager.where import MANY_ELEMENTS, select_by_mask
 from jitgrad.ops.arithmetic import CLIP, CLIP_MIN
 from jitgrad.ops.array_keys import array_key
+from jitgrad.ops.quick_calls import FEW_ELEMENTS
 
 _ndarray = np.ndarray
 _NUMBERS = frozenset({float, int, bool})
@@ -187,6 +188,28 @@ def written_at(target: Tensor, index: Any, value: Any) -> bool:
         else:
             data[index] = given
     except (IndexError, ValueError, TypeError):  # `jitgrad.ops.inplace` says what is wrong
+        return False
+    (target._memory or target._storage).bump()
+    return True
+
+
+def added_at(op: OpDef, target: Tensor, index: Any, values: Any, axis: int) -> bool:
+    """Whether ``target`` is ``op(target, index, values, axis=axis)`` now: only for the few ``values`` in a large tensor that
+    ``op.eager`` adds one by one, where a new tensor would be a copy of all others."""
+    data = target._data
+    if type(index) is not Tensor or type(values) is not Tensor or type(data) is not _ndarray or _other_interpreter() is not None:
+        return False
+    if (target._requires_grad or values._requires_grad) and grad_enabled.get():
+        return False
+    places, given = index._data, values._data
+    if type(places) is not _ndarray or type(given) is not _ndarray or not data.flags.writeable:
+        return False
+    if FEW_ELEMENTS * given.size >= data.size or any(np.may_share_memory(data, x) for x in (places, given)):
+        return False
+    try:
+        op.abstract([target.aval, index.aval, values.aval], {"axis": axis})
+        quietly(op.eager, data, places, given, axis=axis, into=data)
+    except (IndexError, ValueError, TypeError):  # `op` says what is wrong; nothing has changed
         return False
     (target._memory or target._storage).bump()
     return True

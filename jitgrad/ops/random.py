@@ -21,9 +21,10 @@ from jitgrad.core.state_locks import use_lock
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.device import cuda
 from jitgrad.eager.compositions import composed
-from jitgrad.ops.arithmetic import add, astype, multiply, negative, subtract
-from jitgrad.ops.comparison import less, less_equal, where
+from jitgrad.ops.arithmetic import add, astype, multiply, subtract
+from jitgrad.ops.comparison import less
 from jitgrad.ops.creation import asarray, clone, iota
+from jitgrad.ops.gumbel_noise import noisy_chances
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.joining import concat
 from jitgrad.ops.movement import expand_dims, slice, squeeze
@@ -34,7 +35,6 @@ from jitgrad.ops.read_ahead import LAST_COUNTER
 from jitgrad.ops.reduce import argmax
 from jitgrad.ops.rounding import remainder
 from jitgrad.ops.sorting import argsort, topk
-from jitgrad.ops.transcendental import log
 
 _NUMBERS = frozenset({int, float})
 _MAX_KINDS = 32  # read-aheads of a generator; each has a window of some 64 KiB
@@ -354,11 +354,10 @@ def multinomial(p: Any, num_samples: int, replacement: bool = False, *, generato
     classes, count = weights.shape[-1], operator.index(num_samples)
     if count < 1 or (count > classes and not replacement):
         raise ArgumentError(f"multinomial: cannot draw {count} of {classes} classes without replacement")
-    chances = where(less_equal(weights, 0), -np.inf, log(where(less_equal(weights, 0), 1.0, weights)))
     shape = (*weights.shape[:-1], count, classes) if replacement else weights.shape
     with beside(weights):
         u = rand(shape, dtype=np.float64, generator=generator)
-    keys = subtract(expand_dims(chances, -2) if replacement else chances, log(negative(log(add(u, 2.0**-55)))))
+    keys = noisy_chances(expand_dims(weights, -2) if replacement else weights, u)
     return argmax(keys, -1) if replacement else topk(keys, count).indices
 
 

@@ -49,7 +49,7 @@ class ReadAhead:
     def take(self, key: int, counter: int, shape: Shape, count: int) -> Numbers | None:
         """The ``count`` numbers of a draw in ``shape``, in memory of their own; None for a draw without use for a window."""
         blocks = (count + 1) // 2
-        if blocks > _MOST or counter > LAST_COUNTER:
+        if not 0 < blocks <= _MOST or counter > LAST_COUNTER:
             return None
         window = self._window  # another thread may replace it meanwhile
         if window.key != key or not window.first <= counter <= window.stop - blocks:

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Array, Aval, normalize_axis
+from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import add, astype, clip, divide, maximum, multiply, subtract
 from jitgrad.ops.comparison import equal, greater, where
-from jitgrad.ops.creation import asarray, full, zeros
+from jitgrad.ops.creation import asarray, full, iota, zeros
 from jitgrad.ops.diagonals import diagonal
-from jitgrad.ops.indexing import as_constant, gather, scatter_add, take
+from jitgrad.ops.indexed_sums import scatter_add
+from jitgrad.ops.indexing import TAKE, as_constant, gather, take
 from jitgrad.ops.inplace import with_added, with_item
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import broadcast_to, flatten, moveaxis, reshape
@@ -24,6 +26,7 @@ from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import cumulative_sum
 from jitgrad.ops.rounding import floor
+from jitgrad.ops.subscript import get_item
 
 # --- slices ------------------------------------------------------------------------------------------------------
 
@@ -87,6 +90,61 @@ def strided_places(what: str, count: int, size: Sequence[int], stride: Sequence[
             "of x"
         )
     return places
+
+
+# --- places along an axis ------------------------------------------------------------------------------------------
+
+
+@composed
+@takes_dim()
+def index_fill(x: Operand, axis: int, index: Operand | Sequence[int], value: Operand) -> Tensor:
+    """``x`` with ``value`` in the slices along ``axis`` at the 1-D ``index``; a new tensor."""
+    target = asarray(x)
+    with beside(target):
+        return with_item(target, slices_key("index_fill", target, axis, index), value)
+
+
+@composed
+@takes_dim(source="src")
+def index_copy(x: Operand, axis: int, index: Operand | Sequence[int], src: Operand) -> Tensor:
+    """``x`` with the slices of ``src`` along ``axis`` in place of those at the 1-D ``index``; a new tensor."""
+    target = asarray(x)
+    with beside(target):
+        return with_item(target, slices_key("index_copy", target, axis, index), src)
+
+
+def slices_key(what: str, x: Tensor, axis: int, index: Any) -> tuple[Any, ...]:
+    """The index of the slices along ``axis`` at ``index``."""
+    return (*[slice(None)] * normalize_axis(what, axis, x.ndim), asarray(index))
+
+
+@takes_dim()
+@composed
+def scatter(
+    x: Operand, axis: int, index: Operand | Sequence[Any], src: Operand, *, reduce: str | None = None
+) -> Tensor:
+    """``x`` with ``src`` where :func:`jitgrad.gather` with the same ``axis`` and ``index`` would read; a new tensor.
+
+    ``src`` may be longer than ``index`` (then its start is used) or a number; of several values for one position the
+    last one stays. With ``reduce="add"`` they add up, and are added to ``x``.
+
+    Raises:
+        ArgumentError: ``reduce`` is neither None nor "add".
+    """
+    target, positions = asarray(x), asarray(index)
+    if reduce not in (None, "add"):
+        raise ArgumentError(f"scatter: reduce must be None or 'add', got {shown(reduce)}; gather, combine and scatter for others")
+    with beside(target):
+        if reduce == "add":
+            return scatter_add(target, axis, positions, astype(asarray(src), target.dtype))
+        return with_item(target, *places_and_values(target, axis, positions, src))
+
+
+def places_and_values(x: Tensor, axis: int, index: Tensor, src: Operand) -> tuple[tuple[Tensor, ...], Operand]:
+    """The index of the elements of ``x`` which `scatter` replaces, and what by."""
+    k = normalize_axis("scatter", axis, x.ndim)
+    values = src if not aval_of(TAKE, src).ndim else get_item(asarray(src), tuple(map(slice, index.shape)))
+    return tuple([index if j == k else iota(index.shape, j) for j in range(x.ndim)]), values
 
 
 # --- elements ----------------------------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ from jitgrad.ops import (
     creation,
     entropy,
     gamma,
-    indexing,
     integers,
     joining,
     movement,
@@ -40,6 +39,7 @@ from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.creation import clone
 from jitgrad.ops.draws_in_place import drawn
 from jitgrad.ops.in_place_forms import in_place
+from jitgrad.ops.indexed_writes import PLACE_WRITERS
 from jitgrad.ops.inplace import assign, set_item, update
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand
@@ -214,11 +214,10 @@ _ELEMENTWISE = (
 )
 # module -> other functions with an in-place method
 _OTHERS: Mapping[Any, str] = {
-    torch_names: "clamp_min clamp_max addmm addmv baddbmm addcmul addcdiv index_fill index_copy scatter",
-    indexing: "scatter_add index_add",
+    torch_names: "clamp_min clamp_max addmm addmv baddbmm addcmul addcdiv",
     triangles: "tril triu",
     torch_arithmetic: "frac sgn addr addbmm",
-    scattering: "index_put masked_scatter scatter_reduce",
+    scattering: "masked_scatter scatter_reduce",
     integers: "gcd lcm ldexp",
     gamma: "digamma",
     normal_distribution: "erfinv",
@@ -227,6 +226,7 @@ _OTHERS: Mapping[Any, str] = {
 IN_PLACE: Mapping[str, Any] = {
     **{f"{name}_": in_place(ELEMENTWISE[name]) for name in _ELEMENTWISE.split()},
     **{f"{name}_": in_place(getattr(module, name)) for module, names in _OTHERS.items() for name in names.split()},
+    **PLACE_WRITERS,
     "clip_": _clamp,
     "clamp_": _clamp,
     "masked_fill_": _masked_fill,

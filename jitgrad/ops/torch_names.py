@@ -11,16 +11,15 @@ import numpy as np
 
 from jitgrad.core.aval import Aval, is_number_of_trace, normalize_axis
 from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shown
+from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
 from jitgrad.eager.op_sequences import op_sequence
 from jitgrad.eager.single_ops import single_op
 from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply, subtract
 from jitgrad.ops.comparison import where
-from jitgrad.ops.creation import asarray, iota
-from jitgrad.ops.indexing import as_constant, elements_at, scatter_add, take, take_along_axis
-from jitgrad.ops.inplace import with_item
+from jitgrad.ops.creation import asarray
+from jitgrad.ops.indexing import as_constant, elements_at, take, take_along_axis
 from jitgrad.ops.joining import chunked
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.linalg import matmul
@@ -39,7 +38,6 @@ from jitgrad.ops.movement import (
 )
 from jitgrad.ops.norms import norm
 from jitgrad.ops.operand import Operand, ValuesAndIndices
-from jitgrad.ops.placement import beside
 from jitgrad.ops.point_distances import distances_in_blocks
 from jitgrad.ops.reduce import max as max_
 from jitgrad.ops.reduce import mean, std, var
@@ -162,53 +160,6 @@ def index_select(x: Operand, axis: int, index: Operand | Sequence[int]) -> Tenso
     if positions.ndim > 1:
         raise ShapeError(f"index_select: the index must be 1-D, got {positions.aval}; take() accepts more axes")
     return take(x, positions if positions.ndim else expand_dims(positions, 0), axis)
-
-
-@composed
-@takes_dim()
-def index_fill(x: Operand, axis: int, index: Operand | Sequence[int], value: Operand) -> Tensor:
-    """``x`` with ``value`` in the slices along ``axis`` at the 1-D ``index``; a new tensor."""
-    return _with_slices("index_fill", x, axis, index, value)
-
-
-@composed
-@takes_dim(source="src")
-def index_copy(x: Operand, axis: int, index: Operand | Sequence[int], src: Operand) -> Tensor:
-    """``x`` with the slices of ``src`` along ``axis`` in place of those at the 1-D ``index``; a new tensor."""
-    return _with_slices("index_copy", x, axis, index, src)
-
-
-def _with_slices(what: str, x: Operand, axis: int, index: Any, new: Operand) -> Tensor:
-    target = asarray(x)
-    k = normalize_axis(what, axis, target.ndim)
-    with beside(target):
-        return with_item(target, (*[slice(None)] * k, asarray(index)), new)
-
-
-@takes_dim()
-@composed
-def scatter(
-    x: Operand, axis: int, index: Operand | Sequence[Any], src: Operand, *, reduce: str | None = None
-) -> Tensor:
-    """``x`` with ``src`` where :func:`jitgrad.gather` with the same ``axis`` and ``index`` would read; a new tensor.
-
-    ``src`` may be longer than ``index`` (then its start is used) or a number; of several values for one position the
-    last one stays. With ``reduce="add"`` they add up, and are added to ``x``.
-
-    Raises:
-        ArgumentError: ``reduce`` is neither None nor "add".
-    """
-    target, positions = asarray(x), asarray(index)
-    if reduce not in (None, "add"):
-        raise ArgumentError(f"scatter: reduce must be None or 'add', got {shown(reduce)}; gather, combine and scatter for others")
-    k = normalize_axis("scatter", axis, target.ndim)
-    values = src if not aval_of(SLICE, src).ndim else get_item(asarray(src), tuple(map(slice, positions.shape)))
-    if reduce == "add":
-        added = asarray(values).astype(target.dtype)
-        return scatter_add(target, k, positions, added if added.ndim else broadcast_to(added, positions.shape))
-    with beside(target):
-        places = [positions if j == k else iota(positions.shape, j) for j in range(target.ndim)]
-        return with_item(target, tuple(places), values)
 
 
 @takes_dim()

@@ -21,10 +21,10 @@ def _triangle(what: str, x: Operand, k: int, lower: bool) -> Tensor:
     aval = aval_of(COPY, x)
     if aval.ndim < 2:
         raise ShapeError(f"{what} needs at least two axes, got {aval}")
-    shape = aval.shape[-2:]
+    rows, columns = aval.shape[-2:]
     with beside(x):
-        rows, columns = add(iota(shape, 0), operator.index(k)), iota(shape, 1)
-    keep = less_equal(columns, rows) if lower else greater_equal(columns, rows)
+        row, column = add(iota((rows, 1), 0), operator.index(k)), iota((columns,), 0)
+    keep = less_equal(column, row) if lower else greater_equal(column, row)
     return where(keep, x, False if aval.dtype.kind == "b" else 0)
 
 

@@ -16,7 +16,7 @@ from jitgrad.ops.convolution import FOLD, UNFOLD, as_images, as_row, int_pair, o
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.movement import cut, moveaxis, permute_dims, reshape, squeeze
 from jitgrad.ops.pooling import avg_pool2d
-from jitgrad.ops.torch_names import scatter
+from jitgrad.ops.scattering import scatter
 from jitgrad.ops.transcendental import pow as pow_
 
 # --- columns -----------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """SciPy's names: differentiable functions, in ops only, and SciPy's own modules; imports core, ops, numpy, signal.
 
-What is not here, such as `optimize` and `integrate`, is SciPy's own, which takes functions of tensors as they are.
+What is not here, such as `optimize` and `interpolate`, is SciPy's own, which takes functions of tensors as they are.
 """
 
 from importlib import import_module as _import_module
@@ -13,14 +13,14 @@ from jitgrad.scipy import signal as signal
 from jitgrad.scipy import special as special
 from jitgrad.scipy import stats as stats
 
-_ModuleAlias("jitgrad.scipy", "scipy", ["fallback", "linalg", "ndimage", "signal", "special", "stats"]).install()
+_ModuleAlias("jitgrad.scipy", "scipy", ["fallback", "integrate", "linalg", "ndimage", "signal", "special", "stats"]).install()
 
 
 def __getattr__(name: str) -> _Any:
-    """The module ``scipy.name``, if SciPy is installed."""
+    """The module of that name here, or ``scipy.name``, if SciPy is installed."""
     if not name.startswith("_"):
         try:
-            return _import_module(f"scipy.{name}")
+            return _import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:
             raise AttributeError(f"jitgrad.scipy has no {name!r}: {error}", name=name) from None
     raise AttributeError(f"jitgrad.scipy has no {name!r}", name=name)

@@ -45,7 +45,7 @@ from jitgrad.torch.promotion import result_type as result_type
 from jitgrad.torch.quantization import fake_quantize_per_channel_affine as fake_quantize_per_channel_affine
 from jitgrad.torch.quantization import fake_quantize_per_tensor_affine as fake_quantize_per_tensor_affine
 
-_OWN = ["compiling", "derivatives", "keywords", "meanings", "moved", "promotion", "quantization", "random", "tuples"]
+_OWN = ["compiling", "derivatives", "keywords", "meanings", "moved", "output", "promotion", "quantization", "random", "tuples"]
 _ModuleAlias("jitgrad.torch", "jitgrad", _OWN, _MOVED).install()
 _install_methods()
 _install_promotion()

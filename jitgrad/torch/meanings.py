@@ -15,7 +15,18 @@ from jitgrad.eager.compositions import composed
 from jitgrad.eager.stable_order import equal_arrays
 from jitgrad.numpy import creation as creation_of_arrays
 from jitgrad.numpy import shared_with_torch, statistics
-from jitgrad.ops import arithmetic, comparison, creation, grids, joining, movement, reduce, sorting, torch_names
+from jitgrad.ops import (
+    arithmetic,
+    comparison,
+    creation,
+    grids,
+    joining,
+    movement,
+    reduce,
+    sorting,
+    torch_names,
+    torch_selections,
+)  # fmt: skip
 from jitgrad.ops.operand import Operand, ValuesAndIndices, host_array
 
 
@@ -195,6 +206,7 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "max": max, "min": min, "median": median, "sort": sort, "var": var, "std": std, "split": method_split, "diag": diag,
     "equal": equal,
     "nonzero": nonzero, "repeat": tile, "nanmedian": nanmedian, "cov": cov, "corrcoef": corrcoef,
+    "put": torch_selections.put,
 }  # fmt: skip
 
 

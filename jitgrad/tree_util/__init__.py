@@ -25,13 +25,16 @@ from jitgrad.tree_util.paths import tree_transpose as tree_transpose
 from jitgrad.tree_util.registration import register_dataclass as register_dataclass
 from jitgrad.tree_util.registration import register_pytree_node as register_pytree_node
 from jitgrad.tree_util.registration import register_pytree_node_class as register_pytree_node_class
+from jitgrad.tree_util.registration import register_pytree_with_keys as register_pytree_with_keys
+from jitgrad.tree_util.registration import register_pytree_with_keys_class as register_pytree_with_keys_class
 from jitgrad.tree_util.registration import register_static as register_static
 
 __all__ = [
-    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyPath", "Partial", "PyTreeDef", "SequenceKey", "all_leaves", "keystr",
-    "register_dataclass", "register_pytree_node", "register_pytree_node_class", "register_static", "tree_all", "tree_flatten",
-    "tree_flatten_with_path", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_with_path", "tree_reduce",
-    "tree_structure", "tree_transpose", "tree_unflatten",
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyPath", "Partial", "PyTreeDef", "SequenceKey", "all_leaves",
+    "keystr", "register_dataclass", "register_pytree_node", "register_pytree_node_class",
+    "register_pytree_with_keys", "register_pytree_with_keys_class", "register_static", "tree_all", "tree_flatten",
+    "tree_flatten_with_path", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_with_path",
+    "tree_reduce", "tree_structure", "tree_transpose", "tree_unflatten",
 ]  # fmt: skip
 
 _NO_START: Any = object()

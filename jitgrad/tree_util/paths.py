@@ -55,6 +55,8 @@ KeyPath = tuple[Any, ...]
 
 
 def _key(entry: Any) -> Any:
+    if isinstance(entry.entry, (DictKey, SequenceKey, GetAttrKey, FlattenedIndexKey)):  # of a class registered with keys
+        return entry.entry
     if isinstance(entry, (optree.NamedTupleEntry, optree.StructSequenceEntry)):
         return GetAttrKey(entry.field)
     if isinstance(entry, optree.MappingEntry):

@@ -32,6 +32,28 @@ def register_pytree_node_class(cls: Class) -> Class:
     return cls
 
 
+def register_pytree_with_keys(
+    nodetype: type,
+    flatten_with_keys: Callable[[Any], tuple[Any, Any]],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_func: Callable[[Any], tuple[Any, Any]] | None = None,
+) -> None:
+    """`register_pytree_node` where ``flatten_with_keys(x)`` gives pairs of a key, as paths show it, and a child."""
+
+    def flatten(x: Any) -> tuple[Any, Any, Any]:
+        pairs, rest = flatten_with_keys(x)
+        keys, children = zip(*pairs, strict=True) if pairs else ((), ())
+        return children, rest, keys
+
+    optree.register_pytree_node(nodetype, flatten, unflatten_func, namespace=_EVERYWHERE)
+
+
+def register_pytree_with_keys_class(cls: Class) -> Class:
+    """`register_pytree_node_class` for a class with ``tree_flatten_with_keys(self)`` in place of ``tree_flatten``."""
+    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten)  # type: ignore[attr-defined]
+    return cls
+
+
 def register_static(cls: Class) -> Class:
     """A decorator for a class without children: all of an object is structure, and can be hashed and compared."""
     register_pytree_node(cls, lambda x: ((), x), lambda x, _children: x)

@@ -57,7 +57,7 @@ def integers(x: Any, y: Any) -> Any:
     return x * y + x, x // y, x % y, x << 2, -x, jg.maximum(x, y), x > y, x.sum(axis=0)
 
 
-@pytest.mark.parametrize("dtype", ["i1", "i4", "i8", "u1", "u4", "u8"])
+@pytest.mark.parametrize("dtype", ["i1", "i8", "u4", "u8"])
 def test_integers(dtype: str) -> None:
     rng = np.random.default_rng(0)
     x, y = (jg.tensor(rng.integers(0, 200, (7, 33)).astype(dtype)) for _ in range(2))
@@ -88,8 +88,11 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], str]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", [pytest.param("f2", marks=needs_f16c), "f4", "f8"])
-@pytest.mark.parametrize("form", FORMS)
+# every form in f4 and in another format
+OTHER_FORMATS = [pytest.param(form, ("f2", "f8")[k % 2], marks=[needs_f16c][k % 2 :]) for k, form in enumerate(FORMS)]
+
+
+@pytest.mark.parametrize(("form", "dtype"), [*((form, "f4") for form in FORMS), *OTHER_FORMATS])
 def test_forms_of_kernels(form: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for target in (TARGETS["cpu"], TARGETS["numba"]):
         small = replace(target.tuning, min_nontemporal_bytes=0, min_nontemporal_result=buffer_pool.SMALL)
@@ -117,10 +120,10 @@ def values_and_gradients(program: RandomProgram) -> Callable[..., Any]:
     return lambda *xs: (program(*xs), jg.grad(loss, argnums=tuple(range(len(xs))))(*xs))
 
 
-@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(k, marks=pytest.mark.slow) for k in range(20, 300))])
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(k, marks=pytest.mark.slow) for k in range(6, 300))])
 def test_random_programs(seed: int) -> None:
     program = random_program(seed)
-    for dtype in ("f4", "f8") if seed >= 20 else ("f4", "f8")[seed % 2 :][:1]:
+    for dtype in ("f4", "f8") if seed >= 6 else ("f4", "f8")[seed % 2 :][:1]:
         args = [jg.tensor(x) for x in program.operands(np.dtype(dtype))]
         assert_agree(values_and_gradients(program), *args)
 

@@ -31,6 +31,12 @@ FAMILIES: dict[str, Family] = {
     "exponential": (lambda m, a: m.Exponential(a), (POSITIVE,), OTHER),
     "gamma": (lambda m, a, b: m.Gamma(a, b), (POSITIVE, OTHER), OTHER),
     "chi-squared": (lambda m, a: m.Chi2(a), (POSITIVE,), OTHER),
+    "inverse gamma": (lambda m, a, b: m.InverseGamma(a, b), (POSITIVE + 2.5, OTHER), OTHER),
+    "pareto": (lambda m, a, b: m.Pareto(a, b), (POSITIVE, OTHER + 2.5), POSITIVE * 1.5),
+    "weibull": (lambda m, a, b: m.Weibull(a, b), (POSITIVE, OTHER + 1.0), OTHER),
+    "kumaraswamy": (lambda m, a, b: m.Kumaraswamy(a, b), (POSITIVE, CHANCE), CHANCE),
+    "negative binomial": (lambda m, a, b: m.NegativeBinomial(a, b), (POSITIVE, CHANCE), COUNTS),
+    "negative binomial by logits": (lambda m, a: m.NegativeBinomial(3, logits=a), (A,), COUNTS),
     "beta": (lambda m, a, b: m.Beta(a, b), (POSITIVE, OTHER), CHANCE),
     "dirichlet": (lambda m, a: m.Dirichlet(a), (POSITIVE,), SIMPLEX),
     "log-normal": (lambda m, a, b: m.LogNormal(a, b), (A, POSITIVE), OTHER),
@@ -71,5 +77,9 @@ FAMILIES: dict[str, Family] = {
     ),
 }  # fmt: skip
 WITHOUT_MOMENTS = ("squashed", "squashed vectors", "relaxed bernoulli", "relaxed one-hot")
-WITHOUT_ENTROPY = (*WITHOUT_MOMENTS, "poisson", "counts of choices", "mixture", "mixture of vectors")
-WITHOUT_DIVERGENCE = (*WITHOUT_MOMENTS, "student", "half-cauchy", "counts of choices", "mixture", "mixture of vectors")
+_COUNTED = ("negative binomial", "negative binomial by logits")
+WITHOUT_ENTROPY = (*WITHOUT_MOMENTS, *_COUNTED, "poisson", "counts of choices", "mixture", "mixture of vectors")
+_POWERS = ("inverse gamma", "pareto", "weibull", "kumaraswamy")
+WITHOUT_DIVERGENCE = (
+    *WITHOUT_MOMENTS, *_COUNTED, *_POWERS, "student", "half-cauchy", "counts of choices", "mixture", "mixture of vectors"
+)  # fmt: skip

@@ -13,6 +13,7 @@ from jitgrad.core.errors import ArgumentError
 from tests.distributions.families import FAMILIES, WITHOUT_DIVERGENCE, WITHOUT_ENTROPY, WITHOUT_MOMENTS, A
 
 REPARAMETRISED = ["normal", "laplace", "gumbel", "half-normal", "cauchy", "exponential", "log-normal"]
+REPARAMETRISED += ["pareto", "weibull", "kumaraswamy"]
 REPARAMETRISED += ["vectors by factor", "squashed", "relaxed bernoulli", "relaxed one-hot"]
 WRAPS = pytest.mark.parametrize("wrap", [lambda f: f, lambda f: jg.jit(f, backend="python")], ids=["eager", "compiled"])
 

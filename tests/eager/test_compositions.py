@@ -16,57 +16,7 @@ from jitgrad.core.errors import InPlaceError
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import CompositionNode
 from jitgrad.nn import functional as F
-
-LABELS = np.array([0, 3, 2, -100])
-
-
-def grid(*shape: int) -> np.ndarray[Any, Any]:
-    return np.sin(np.arange(np.prod(shape)) * 1.7).reshape(shape)
-
-
-Call = Callable[..., Tensor]
-# name -> the shapes of floating operands, and the function of these as tensors
-COMPOSED: dict[str, tuple[list[tuple[int, ...]], Call]] = {
-    "softmax": ([(4, 5)], lambda x: F.softmax(x, -1)),
-    "softmax of dim": ([(4, 5)], lambda x: F.softmax(x, dim=0)),
-    "log_softmax": ([(4, 5)], lambda x: jg.log_softmax(x, axis=1)),
-    "logsumexp": ([(4, 5)], lambda x: jg.logsumexp(x, (0, 1), True)),
-    "mean": ([(4, 5)], lambda x: x.mean(0)),
-    "mean of all": ([(4, 5)], lambda x: x.mean()),
-    "mean of 0-d": ([()], lambda x: x.mean()),
-    "var": ([(4, 5)], lambda x: jg.var(x, 1, correction=1)),
-    "std": ([(4, 5)], lambda x: jg.std(x, keepdims=True)),
-    "linear": ([(4, 5), (3, 5), (3,)], lambda x, w, b: F.linear(x, w, b)),
-    "linear of a batch": ([(2, 4, 5), (3, 5)], lambda x, w: F.linear(x, w)),
-    "linear of vectors": ([(5,), (5,)], lambda x, w: F.linear(x, w)),
-    "layer_norm": ([(4, 5), (5,), (5,)], lambda x, w, b: F.layer_norm(x, (5,), w, b)),
-    "layer_norm without eps": ([(4, 5)], lambda x: F.layer_norm(x, (4, 5), eps=0.0)),
-    "rms_norm": ([(4, 5), (5,)], lambda x, w: F.rms_norm(x, (5,), w)),
-    "group_norm": ([(2, 4, 3), (4,), (4,)], lambda x, w, b: F.group_norm(x, 2, w, b)),
-    "mse_loss": ([(4, 5), (4, 5)], lambda x, y: F.mse_loss(x, y)),
-    "l1_loss": ([(4, 5), (4, 5)], lambda x, y: F.l1_loss(x, y, reduction="none")),
-    "huber_loss": ([(4, 5), (4, 5)], lambda x, y: F.huber_loss(x, y, "sum", 0.5)),
-    "smooth_l1_loss": ([(4, 5), (4, 5)], lambda x, y: F.smooth_l1_loss(x, y)),
-    "binary_cross_entropy": ([(4, 5), (4, 5)], lambda x, y: jg.binary_cross_entropy(x * x * 0.2 + 0.2, y * y * 0.2)),
-    "with logits": ([(4, 5), (4, 5)], lambda x, y: jg.binary_cross_entropy_with_logits(x, y)),
-    "hinge_loss": ([(4, 5), (4, 5)], lambda x, y: jg.hinge_loss(x, y)),
-    "kl_div": ([(4, 5), (4, 5)], lambda x, y: jg.kl_div(x, y * y + 0.1, "batchmean")),
-    "cross_entropy": ([(4, 5)], lambda x: F.cross_entropy(x, jg.tensor(LABELS))),
-    "weighted": ([(4, 5), (5,)], lambda x, w: F.cross_entropy(x, jg.tensor(LABELS), weight=w, label_smoothing=0.1)),
-    "of probabilities": ([(4, 5), (4, 5)], lambda x, p: F.cross_entropy(x, p * p)),
-    "norm": ([(4, 5)], lambda x: jg.norm(x, 3.0, 1)),
-    "method norm": ([(4, 5)], lambda x: x.norm()),
-    "clip": ([(4, 5)], lambda x: jg.clip(x, -0.5, 0.25)),
-    "normalize": ([(4, 5)], lambda x: F.normalize(x)),
-    "cosine_similarity": ([(4, 5), (4, 5)], lambda x, y: F.cosine_similarity(x, y)),
-    "outer": ([(4,), (5,)], lambda x, y: jg.outer(x, y)),
-    "einsum": ([(4, 5), (3, 5)], lambda x, y: jg.einsum("ij,kj->ki", x, y)),
-    "tril": ([(4, 5)], lambda x: jg.tril(x, -1)),
-    "triu": ([(2, 4, 5)], lambda x: jg.triu(x)),
-    "roll": ([(4, 5)], lambda x: jg.roll(x, 3)),
-    "roll of axes": ([(4, 5)], lambda x: jg.roll(x, (1, -2), (0, 1))),
-    "nll_loss": ([(4, 5)], lambda x: F.nll_loss(x, jg.tensor(LABELS), reduction="none")),
-}
+from tests.eager.composed_calls import COMPOSED, Call, grid
 
 
 def operands(name: str, dtype: Any = np.float64) -> list[np.ndarray[Any, Any]]:
@@ -104,6 +54,22 @@ def test_results_and_gradients_have_the_bits_of_the_ops(name: str, dtype: Any, m
     found = [run(f, leaves(arrays)) for _ in range(6)]
 
     assert found == [expected] * 6
+
+
+def test_attention_of_several_heads_is_five_compositions() -> None:
+    layer = jg.nn.MultiheadAttention(6, 2, batch_first=True)
+    x = jg.tensor(grid(2, 3, 6).astype(np.float32), requires_grad=True)
+    for _ in range(5):
+        out = layer(x, x, x, need_weights=False)[0]
+    found, waiting = set(), [out.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        found.add(node)
+        waiting += [edge[0] for edge in node.edges if type(edge) is tuple]
+
+    assert sorted(str(node.op) for node in found if isinstance(node, CompositionNode)) == [
+        "_joined", "_projection", "_projection", "_projection", "dot_product_weights",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COMPOSED)

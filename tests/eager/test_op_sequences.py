@@ -41,6 +41,8 @@ SEQUENCES: dict[str, tuple[list[tuple[int, ...]], Call]] = {
     "mv": ([(3, 4), (4,)], lambda x, y: jg.mv(x, y)),
     "bmm": ([(2, 3, 4), (2, 4, 2)], lambda x, y: jg.bmm(x, y)),
     "aminmax": ([(3, 4)], lambda x: jg.aminmax(x)),
+    "index_add": ([(3, 4), (2, 4)], lambda x, y: jg.index_add(x, 0, jg.tensor([2, 0]), y)),
+    "scatter_add": ([(3, 4), (3, 5)], lambda x, y: x.scatter_add(1, jg.tensor([[0, 0], [3, 1]]), y)),
     "searchsorted": ([(4,)], lambda x: jg.searchsorted(jg.asarray(np.arange(4.0)), x)),
 }
 
@@ -101,6 +103,21 @@ def test_a_call_that_comes_back_is_a_sequence(name: str, runs: list[OpSequence])
         outcome(name, np.float32, grad=False)
 
     assert runs
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
+def test_limits_on_gradients_are_two_sequences_for_any_number_of_them(dtype: Any, runs: list[OpSequence]) -> None:
+    results = []
+    for _ in range(4):
+        weights = [jg.zeros(n + 1, dtype=dtype, requires_grad=True) for n in range(9)]
+        for w in weights:
+            w.grad = jg.ones_like(w)
+        runs.clear()
+        total = jg.nn.utils.clip_grad_norm_(weights, 1.5)
+        results.append([x.numpy().tobytes() for x in (total, *[w.grad for w in weights])])
+    assert len(runs) == 2
+    assert all(sequence.line for sequence in runs)
+    assert results == results[:1] * 4
 
 
 def test_nodes_have_the_line_of_the_caller(runs: list[OpSequence]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad.core.errors import UnguardableError
 
 X = jg.tensor([1.0, 2.0, 3.0])
 
@@ -131,3 +132,18 @@ def test_what_depends_on_an_argument_must_not_stay_in_a_cache() -> None:
     compiled = jg.jit(lambda x: doubled(x) + 1, check="off")
     assert compiled(X).tolist() == (X * 2 + 1).tolist()
     assert compiled(X + 1).tolist() == (X * 2 + 3).tolist()
+
+
+def test_a_cached_function_that_changes_state_is_refused() -> None:
+    counts = [0]
+
+    @functools.cache
+    def number(k: int) -> int:
+        counts[0] += 1
+        return k + 1
+
+    compiled = jg.jit(lambda x: x * number(2), check="off", backend="python")
+    with pytest.raises(UnguardableError, match="`number` has a cache of results, and changes Python state"):
+        compiled(X)
+    number(2)
+    assert compiled(X).tolist() == (X * 3).tolist()  # from the cache

@@ -10,6 +10,8 @@ import heapq
 import operator
 import random
 import struct
+import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +19,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.errors import TraceError
+from jitgrad.core.errors import EffectWarning, TraceError
 
 LARGE = 20_000  # elements: more than a guard keeps as bytes
 
@@ -101,3 +103,30 @@ def test_every_call_changes_the_state_or_none_does(name: str, check: str) -> Non
         calls_of(lambda x: body(x, expected))
 
     assert plain(state) == plain(expected if done else before)
+
+
+@pytest.mark.parametrize("check", ["first", "off"])
+def test_a_dict_with_weak_keys_gets_the_tensors_of_each_call(check: str) -> None:
+    layer = jg.nn.Linear(2, 2)
+    outputs: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+    @jg.jit(check=check, backend="python")
+    def f(x: Any) -> Any:
+        outputs[layer] = x * 2
+        return x
+
+    for k in range(4):
+        f(jg.ones(1) * k)
+        assert outputs[layer].tolist() == [2.0 * k]
+
+
+def test_what_code_that_is_not_followed_changes_is_told() -> None:
+    event = threading.Event()
+
+    @jg.jit(check="off", backend="python")
+    def f(x: Any) -> Any:
+        event.set()
+        return x * 2
+
+    with pytest.warns(EffectWarning, match="event._flag"):
+        f(jg.ones(1))

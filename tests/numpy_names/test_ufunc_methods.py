@@ -75,3 +75,11 @@ def test_what_methods_cannot_do_is_an_error() -> None:
     assert array[0].tolist() == [2.0, 0.0, 6.0]
     with pytest.raises(ArgumentError, match=r"add\.reduce takes no initial="):
         np.add.reduce(A, initial=2.0)
+
+
+def test_reduce_and_accumulate_write_into_out():
+    out = np.zeros(3)
+
+    assert np.add.reduce(np.ones((2, 3)), out=out) is out and out.tolist() == [2.0, 2.0, 2.0]
+    assert np.add.reduce(np.ones((4, 3)), 0, None, out) is out and out.tolist() == [4.0, 4.0, 4.0]
+    assert np.maximum.accumulate(np.array([1.0, 3.0, 2.0]), out=out) is out and out.tolist() == [1.0, 3.0, 3.0]

@@ -84,6 +84,8 @@ def test_small_arrays_are_changed_at_once() -> None:
     assert updated(ADD, x, y) and updated(ADD, x, 1.0)
     assert copied(x, y) and filled(x, 0) and filled(x, 0.5)
     assert written_at(x, 0, 1.0) and written_at(x, slice(2), y[:2])
+    assert written_at(x, [0, -1], 2.0) and written_at(x, np.array([0, 1]), y[:2])
+    assert x.tolist() == [1.0, 1.0, 0.5, 2.0]
 
 
 def test_what_needs_more_care_is_left_to_the_ops() -> None:
@@ -95,7 +97,7 @@ def test_what_needs_more_care_is_left_to_the_ops() -> None:
     assert not updated(ADD, jg.ones(1), x)
     assert not copied(x, n) and not copied(x, x[:2]) and not copied(w, x) and not copied(x, w)
     assert not filled(n, 2.5) and not filled(n, 2**40) and not filled(w, 0)
-    assert not written_at(x, [0], 1.0) and not written_at(x, True, 1.0) and not written_at(x, 0, 1j)
+    assert not written_at(x, [True] * 4, 1.0) and not written_at(x, True, 1.0) and not written_at(x, 0, 1j)
     assert not written_at(x, slice(2), x[:2]) and not written_at(w, 0, 1.0)
 
 

@@ -220,6 +220,8 @@ def test_gradients_flow_to_the_parameters_of_normal_and_uniform() -> None:
 @pytest.mark.parametrize("size", [(), (0,), (1,), (2, 0, 3)])
 def test_small_and_empty_draws(size: tuple[int, ...]) -> None:
     for draw in (random.rand, random.randn):
+        first = draw(size, generator=Generator(0))  # of the first blocks, as random numbers ahead of it are none yet
+        assert (first.shape, first.dtype) == (size, np.float32)
         assert draw(size).shape == size
     assert random.randint(0, 3, size).shape == size
 

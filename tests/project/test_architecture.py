@@ -65,6 +65,7 @@ ROOMS = (
     "jitgrad.eject",
     "jitgrad.jit",
     "jitgrad.inspect",
+    "jitgrad.scipy.integrate",  # its functions are compiled
     "jitgrad.on_demand",  # imports the rooms above nn, optim and numpy when they are first used
     "jitgrad",  # __init__: the public names
     "jitgrad.torch",
@@ -80,6 +81,8 @@ HEAVY = (
     "concurrent.futures numba llvmlite cupy cuda safetensors rich jinja2 pygments click scipy sklearn jitgrad.eject "
     "jitgrad.scipy jitgrad.compiler jitgrad.distributions"
 ).split()
+
+LOW = ("jitgrad.compiler", "jitgrad.ops", "jitgrad.nn")  # only targets know compilers
 
 IMPORTS = re.compile(r"\bimports? ([^.;]+)[.;]", re.IGNORECASE)  # in the docstring of a folder
 EVERYTHING = "everything below it"
@@ -169,28 +172,27 @@ def folder(module: str) -> str:
     return module if FILES[module].name == "__init__.py" else module.rpartition(".")[0]
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_imports_point_down(module: str):
-    upwards = [str(i) for i in own_imports(module) if RANK[room(i.name)] > RANK[room(module)]]
-
-    assert not upwards, f"{module} imports what lies above it"
+def points_up(module: str, i: Import) -> bool:
+    return own(i.name) and RANK[room(i.name)] > RANK[room(module)]
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_imports_are_at_the_top_but_for_heavy_packages(module: str):
-    hidden = [
-        str(i)
-        for i in imports(module)
-        if not (i.at_top or i.for_types or i.by_name or i.is_heavy)
-        and not (own(i.name) and imports_heavy_packages(i.name))
-    ]
-
-    assert not hidden, f"{module}: imports inside functions hide what a file depends on"
+def is_hidden(module: str, i: Import) -> bool:
+    """Imports inside functions hide what a file depends on; heavy packages, and modules that import one, may wait."""
+    may_wait = i.at_top or i.for_types or i.by_name or i.is_heavy
+    return not may_wait and not (own(i.name) and imports_heavy_packages(i.name))
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_modules_of_the_package_are_imported_by_statements(module: str):
-    assert not [str(i) for i in own_imports(module) if i.by_name], f"{module}: type checkers do not see import_module()"
+def is_unseen_by_type_checkers(module: str, i: Import) -> bool:
+    return own(i.name) and i.by_name
+
+
+def is_a_compiler_below_targets(module: str, i: Import) -> bool:
+    return module.startswith(LOW) and i.name.split(".")[0] in ("numba", "llvmlite")
+
+
+@pytest.mark.parametrize("mistake", [points_up, is_hidden, is_unseen_by_type_checkers, is_a_compiler_below_targets])
+def test_no_import(mistake: Callable[[str, Import], bool]):
+    assert not [f"{module}, {i}" for module in FILES for i in imports(module) if mistake(module, i)]
 
 
 @pytest.mark.parametrize("level", [str, room], ids=["files", "rooms"])
@@ -227,11 +229,3 @@ def test_every_room_is_inhabited():
     inhabited = {room(module) for module in FILES}
 
     assert set(ROOMS) == inhabited
-
-
-LOW = ("jitgrad.compiler", "jitgrad.ops", "jitgrad.nn")
-
-
-@pytest.mark.parametrize("module", [module for module in FILES if module.startswith(LOW)])
-def test_only_targets_know_compilers(module: str):
-    assert not [str(i) for i in imports(module) if i.name.split(".")[0] in ("numba", "llvmlite")]

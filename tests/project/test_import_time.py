@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 from jitgrad.on_demand.public_names import PUBLIC_FUNCTIONS, PUBLIC_MODULES
 
 LATER = (
@@ -21,7 +19,8 @@ NOT_FOR_EAGER = tuple(f"jitgrad.{room}" for room in ONLY_FOR_THE_COMPILER.split(
 def modules_after(statement: str) -> set[str]:
     """The modules that a fresh process has loaded after ``statement``, top-level ones and those of jitgrad."""
     code = f"import sys\n{statement}\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
     names = done.stdout.split()
     return {name.split(".")[0] for name in names} | {name for name in names if name.startswith("jitgrad.")}
 
@@ -41,22 +40,35 @@ def test_what_few_programs_use_is_imported_at_its_first_use():
     assert "scipy" not in loaded
 
 
-NAMES_OF: dict[str, list[str]] = {}  # by module
-for _name, _module in {**PUBLIC_MODULES, **PUBLIC_FUNCTIONS}.items():
-    NAMES_OF.setdefault(_module, []).append(_name)
+# what each child of one fresh process does with the names of one module
+USE_NAMES = """
+import os, sys, traceback
+import jitgrad as jg
+for names in NAMES:
+    if os.fork() == 0:
+        try:
+            for name in names:
+                assert name in dir(jg) and name not in vars(jg)
+                first, found = getattr(jg, name), {}
+                assert vars(jg)[name] is first
+                exec(f"from jitgrad import {name}", found)
+                assert found[name] is first
+            assert getattr(jg, names[-1]) is first and callable(jg.jit)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+assert not any([os.wait()[1] for _ in NAMES])
+"""
 
 
-@pytest.mark.parametrize("module", NAMES_OF)
-def test_every_public_name_is_imported_at_its_first_use(module: str):
-    """As an attribute and by ``from jitgrad import``, whatever was imported before."""
-    names = NAMES_OF[module]
-    modules_after(
-        f"import jitgrad as jg\nfor name in {names}:\n    assert name in dir(jg) and name not in vars(jg)\n"
-        f"    first = getattr(jg, name)\n    assert vars(jg)[name] is first\n"
-        f"    found = {{}}\n    exec(f'from jitgrad import {{name}}', found)\n    assert found[name] is first\n"
-        f"assert jg.jit(lambda x: x)(jg.ones(1)).item() == 1\n"
-        f"assert jg.{names[-1]} is first and callable(jg.jit)"
-    )
+def test_every_public_name_is_imported_at_its_first_use():
+    """As an attribute and by ``from jitgrad import``, in a process for each module: whatever was imported before."""
+    names_of: dict[str, list[str]] = {}
+    for name, module in {**PUBLIC_MODULES, **PUBLIC_FUNCTIONS}.items():
+        names_of.setdefault(module, []).append(name)
+
+    modules_after(f"NAMES = {[*names_of.values()]}\n{USE_NAMES}")
 
 
 def test_methods_are_imported_at_their_first_use():

@@ -151,6 +151,10 @@ def test_multivariate_normal_is_scipys(shape, mean, cov):
     assert_scipys(stats.multivariate_normal.pdf(x, mean, cov), scipy.multivariate_normal.pdf(x, mean, cov))
 
 
+def test_one_vector_of_one_element_has_one_density():
+    assert stats.multivariate_normal.logpdf(np.array([0.3]), np.zeros(1), np.eye(1)).shape == ()
+
+
 def test_gradients_of_multivariate_normal():
     def density(x, mean, factor):
         return stats.multivariate_normal.logpdf(x, mean, factor @ factor.T)

@@ -1,4 +1,5 @@
-"""float64 operands that are hard: subnormal, next to 1, next to multiples of half pi, at the ends of the range."""
+"""float64 operands that are hard: subnormal, next to 1, next to multiples of half pi, at the ends of the range; and CPUs
+without fused multiply-add."""
 
 from __future__ import annotations
 
@@ -8,16 +9,23 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from jitgrad.backends.llvm import vector_functions
 from jitgrad.vecmath import FUNCTIONS
 from tests.vecmath.test_functions import (
     DOMAIN,
+    DTYPES,
     MEANINGS,
     PRECISE,
     ROUNDED_UNARY,
+    WIDTHS,
     assert_within,
+    call,
+    compile_loop,
     compiled,
     interpreted,
+    pairs,
     precise_ulps,
+    ulps,
 )
 
 # mpmath takes seconds for these at huge or tiny operands; test_functions has them on moderate ones
@@ -103,3 +111,22 @@ def test_bessel_functions_of_large_arguments_have_accurate_phases(name: str) -> 
     for run in (compiled, interpreted):
         got, wants = run(name, x), exactly(name, x)
         assert max(precise_ulps(g, w, s) for g, w, s in zip(got.tolist(), wants, amplitude.tolist(), strict=True)) < 6
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["exp", "log2", "tan", "pow", "erfc"])
+def test_machines_without_fused_multiply_add_get_the_same_accuracy(name, width, monkeypatch):
+    monkeypatch.setattr(vector_functions, "fuses", lambda builder: False)
+    operands = pairs(name, DTYPES[width], 50)[: FUNCTIONS[name].arity]
+    operands = tuple(np.abs(x) for x in operands) if name == "log2" else operands
+    function = compile_loop(name, width)
+    got = call(function, name, *operands)
+    precise = PRECISE.get(name) or getattr(mp, name)
+    with mp.workprec(400):
+        want = [precise(*map(mp.mpf, row)) for row in zip(*[x.tolist() for x in operands], strict=True)]
+        if width == 32:
+            error = ulps(got, np.array([float(w) for w in want]))
+        else:
+            error = np.array([precise_ulps(g, w) for g, w in zip(got.tolist(), want, strict=True)])
+
+    assert_within(name, width, error, got, *operands)

@@ -96,7 +96,8 @@ def _dimension(mean: Any, cov: Any) -> int:
 def _points(x: Any, mean: Any, size: int) -> Any:
     """``x`` with the vectors along its last axis; numbers are vectors of one element."""
     shape = _shape(x)
-    if size == 1 and (not shape or len(shape) == 1):
+    is_vector = shape == (1,) == _shape(mean)  # whose density is a number, as in SciPy and JAX
+    if size == 1 and len(shape) <= 1 and not is_vector:
         return reshape(x, (*shape, 1))
     if not shape or shape[-1] != size:
         raise ShapeError(f"multivariate_normal: x of shape {shape} has no vectors of {size} elements along its last axis")

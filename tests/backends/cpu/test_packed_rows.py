@@ -40,7 +40,7 @@ def arguments(shape: tuple[int, ...], dtype: str = "d") -> tuple[Any, ...]:
 SHAPES = [(3, 5, 7), (40, 23, 4), (2, 17, 15), (29, 26, 6), (65, 3, 9)]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [(3, 5, 7), (18, 23, 4), (2, 17, 15), (12, 5, 6), (9, 3, 9)])
 def test_step_by_step(shape: tuple[int, ...], same: Any) -> None:
     args = arguments(shape)
 
@@ -49,8 +49,7 @@ def test_step_by_step(shape: tuple[int, ...], same: Any) -> None:
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("dtype", ["f", "d"])
-@pytest.mark.parametrize("shape", [*SHAPES, (1000, 20, 5), (300, 27, 11)])
+@pytest.mark.parametrize(("dtype", "shape"), [*zip("fdfdfdf", [*SHAPES, (1000, 20, 5), (300, 27, 11)])])
 def test_machine_code(shape: tuple[int, ...], dtype: str, same: Any) -> None:
     tolerance = {"rtol": 1e-9, "atol": 1e-9} if dtype == "d" else {"rtol": 2e-3, "atol": 2e-4}
 
@@ -58,7 +57,7 @@ def test_machine_code(shape: tuple[int, ...], dtype: str, same: Any) -> None:
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("dtype", ["?", "b", "h", "i", "l", "B", "e", "f"])
+@pytest.mark.parametrize("dtype", ["?", "h", "l", "e"])
 def test_every_reduction_of_every_dtype(dtype: str, same: Any) -> None:
     x = jg.tensor(RNG.integers(0, 2 if dtype == "?" else 4, (23, 7, 5)).astype(dtype))
 
@@ -84,8 +83,7 @@ PIECES = [(5, 30, 8, 3), (3, 20, 70, 5), (2, 15, 130, 2), (4, 7, 64, 7), (30, 17
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("dtype", ["f", "d"])
-@pytest.mark.parametrize("shape", PIECES)
+@pytest.mark.parametrize(("dtype", "shape"), [*zip("fdfdf", PIECES)])
 def test_rows_of_short_pieces_of_memory(shape: tuple[int, ...], dtype: str, same: Any) -> None:
     def f(x: Any, y: Any, z: Any) -> Any:
         p = jg.exp(x * y + z - x.max((1, 3), keepdims=True))

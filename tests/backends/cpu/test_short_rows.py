@@ -119,7 +119,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
 @pytest.mark.parametrize("n", [8, 20, 31])
 def test_functions_of_short_rows_run_in_lanes(n: int, same: Any) -> None:
     """Elements behind the last whole vector of a row would take as long as a vector each."""
-    x, w = (jg.tensor(RNG.normal(size=s).astype("f")) for s in ((3 * LANES + 5, n), (n,)))
+    x, w = (jg.tensor(RNG.normal(size=s).astype("f")) for s in ((LANES + 5, n), (n,)))
 
     for function in (lambda x, w: jg.tanh(x * w), lambda x, w: jg.exp(x[:, 0][:, None] - w).sum(0)):
         compiled = same(function, x, w, rtol=1e-5, atol=1e-6)

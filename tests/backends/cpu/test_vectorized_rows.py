@@ -36,7 +36,7 @@ def everything(x: Any, channel: Any, pixel: Any) -> Any:
 SHAPES = [(3, 5, 16), (2, 33, 100), (1, 4, LANES), (5, 2, LANES + 1), (2, 70, 2 * LANES - 1)]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [(2, 70, 16), (2, 5, 100), (1, 4, LANES), (5, 2, LANES + 1), (2, 3, 2 * LANES - 1)])
 def test_step_by_step(shape: tuple[int, ...], same: Any) -> None:
     x, channel, pixel = array(*shape), array(shape[1]), array(shape[0], shape[2])
 
@@ -45,8 +45,7 @@ def test_step_by_step(shape: tuple[int, ...], same: Any) -> None:
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("dtype", ["f", "d"])
-@pytest.mark.parametrize("shape", [*SHAPES, (40, 300, 17), (1, 3, 20_011)])
+@pytest.mark.parametrize(("dtype", "shape"), [*zip("fdfdfdf", [*SHAPES, (40, 300, 17), (1, 3, 20_011)])])
 def test_machine_code(shape: tuple[int, ...], dtype: str, same: Any) -> None:
     args = array(*shape, dtype=dtype), array(shape[1], dtype=dtype), array(shape[0], shape[2], dtype=dtype)
     tolerance = {"rtol": 1e-9, "atol": 1e-9} if dtype == "d" else {"rtol": 2e-3, "atol": 2e-4}
@@ -55,7 +54,7 @@ def test_machine_code(shape: tuple[int, ...], dtype: str, same: Any) -> None:
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("dtype", ["?", "b", "h", "i", "l", "B", "e", "f"])
+@pytest.mark.parametrize("dtype", ["b", "i", "B", "f"])
 def test_every_reduction_of_every_dtype(dtype: str, same: Any) -> None:
     x = jg.tensor(RNG.integers(0, 2 if dtype == "?" else 4, (3, 7, 50)).astype(dtype))
 

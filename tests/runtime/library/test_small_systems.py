@@ -22,9 +22,11 @@ pytestmark = pytest.mark.numba
 SIZES = [1, 2, 3, IN_REGISTERS, IN_REGISTERS + 1, 8, 9, 16, 17, 33, MOST_ROWS]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("op", OPS)
+# every op at every size, alternately in both formats
+VALUES = [(op, n, (np.float32, np.float64)[(i + j) % 2]) for i, op in enumerate(OPS) for j, n in enumerate(SIZES)]
+
+
+@pytest.mark.parametrize(("op", "n", "dtype"), VALUES)
 def test_values_of_all_sizes(op: str, n: int, dtype: Any) -> None:
     x = matrices(op, n, 5, dtype=dtype)
     f = jg.jit(OPS[op])
@@ -34,7 +36,17 @@ def test_values_of_all_sizes(op: str, n: int, dtype: Any) -> None:
         found = f(tensor)
         close(found, NUMPY[op](x), 32 * n * float(np.finfo(dtype).eps))
     assert len(systems(f, tensor)) == 1 and needs_no_python(f, tensor)
-    close(f(jg.asarray(x[:1])), NUMPY[op](x[:1]), 32 * n * float(np.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize("n", [3, 9])
+@pytest.mark.parametrize("op", OPS)
+def test_one_matrix(op: str, n: int) -> None:
+    x = matrices(op, n, 1)
+    f = jg.jit(OPS[op])
+
+    for _ in range(2):
+        close(f(jg.asarray(x)), NUMPY[op](x), 32 * n * float(np.finfo(x.dtype).eps))
+    assert needs_no_python(f, jg.asarray(x))
 
 
 LAYOUTS: dict[str, Callable[[Any, Any, Any], Any]] = {
@@ -128,7 +140,7 @@ def test_explain_says_what_computes_a_system() -> None:
 # --- gradients -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [2, 4, 6])
+@pytest.mark.parametrize("n", [3, 6])
 @pytest.mark.parametrize("op", OPS)
 def test_gradients_of_both_orders_need_no_python(op: str, n: int) -> None:
     x = matrices(op, n, 2)
@@ -185,8 +197,7 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
 @pytest.mark.parametrize("n", [4, 20])
 def test_the_first_call_check_tells_mistakes_from_rounding(op: str, n: int) -> None:
     x = matrices(op, n, 3)
-    f = jg.jit(OPS[op])
-    f(jg.asarray(x))
+    f = jg.jit(OPS[op], check="off")
     graph = f.lookup(jg.asarray(x)).traced.graph
     results = OPS[op](jg.asarray(x))
     eager = [r.numpy() for r in (results if isinstance(results, tuple) else (results,))]

@@ -1,4 +1,4 @@
-"""jax.nn: activations with jax's names and defaults, in ops."""
+"""jax.nn: activations with jax's names and defaults, in ops; initializers; imports core, jax, ops, scipy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jitgrad.core.config import get_default_dtype
 from jitgrad.core.missing_names import Lookup as _Lookup
 from jitgrad.core.missing_names import raising as _raising
 from jitgrad.core.tensor import Tensor
-from jitgrad.jax import initializers
+from jitgrad.jax.nn import initializers
 from jitgrad.ops import activations as _activations
 from jitgrad.ops import arithmetic as _arithmetic
 from jitgrad.ops import reduce as _reduce

@@ -1,0 +1,1 @@
+"""jax.experimental: ode; imports core, ops, scipy."""
