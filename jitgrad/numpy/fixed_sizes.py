@@ -16,7 +16,8 @@ from jitgrad.ops import reduce, sorting
 from jitgrad.ops.arithmetic import astype, minimum, subtract
 from jitgrad.ops.comparison import isnan, less, logical_and, logical_not, not_equal, where
 from jitgrad.ops.creation import arange
-from jitgrad.ops.indexing import scatter_add, take
+from jitgrad.ops.indexed_sums import scatter_add
+from jitgrad.ops.indexing import take
 from jitgrad.ops.joining import concat
 from jitgrad.ops.movement import cut
 from jitgrad.ops.rounding import floor_divide, remainder
