@@ -135,7 +135,7 @@ from jitgrad.ops.sorting import (
 from jitgrad.ops.special import erf as erf, erfc as erfc
 from jitgrad.ops.scattering import (
     as_strided as as_strided, diagonal_scatter as diagonal_scatter, index_copy as index_copy,
-    index_fill as index_fill, index_put as index_put, masked_scatter as masked_scatter, scatter as scatter,
+    index_fill as index_fill, index_put as index_put, masked_scatter as masked_scatter, put as put, scatter as scatter,
     scatter_reduce as scatter_reduce, select_scatter as select_scatter, slice_scatter as slice_scatter,
 )
 from jitgrad.ops.torch_arithmetic import (
@@ -369,7 +369,7 @@ if _TYPE_CHECKING:
     )
     from jitgrad.ops.torch_selections import (
         as_strided_scatter as as_strided_scatter, constant_pad_nd as constant_pad_nd, index_reduce as index_reduce,
-        mode as mode, msort as msort, nonzero_static as nonzero_static, put as put, renorm as renorm, split_with_sizes
+        mode as mode, msort as msort, nonzero_static as nonzero_static, renorm as renorm, split_with_sizes
         as split_with_sizes, unsafe_split as unsafe_split,
     )
     from jitgrad.signal.spectra import istft as istft, stft as stft

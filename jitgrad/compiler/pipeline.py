@@ -156,9 +156,8 @@ def run_passes(
         for k, step in enumerate(passes):
             verified, graphs = graphs, tuple([step(part, tuning) for part in graphs])
             if level >= 2 or (level == 1 and k == len(passes) - 1):
-                for before, part in zip(verified, graphs, strict=True):
-                    if part is not before or level == 1:
-                        verify(part, after=step.name)
+                for part in graphs if level == 1 else [g for g in graphs if g not in verified]:
+                    verify(part, after=step.name)
             if watch is not ignore:
                 watch(step.name, outlined.shown(graphs))
         return graphs

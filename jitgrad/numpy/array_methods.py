@@ -9,9 +9,10 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.numpy import in_place, selection
 from jitgrad.numpy import order as ordering
 from jitgrad.ops import sorting
+from jitgrad.ops.in_place_forms import in_place as in_place_of
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.methods import install
-from jitgrad.ops.torch_selections import put as put_of_torch
+from jitgrad.ops.scattering import put as put_of_torch
 
 _TORCHS_PUT = frozenset(["accumulate", "index", "source"])  # its parameters
 
@@ -62,5 +63,5 @@ def _compress(self: Tensor, condition: Any, axis: int | None = None, out: Any = 
 
 install({
     "sort": _sort, "partition": _partition, "put": _put, "argpartition": _argpartition, "choose": _choose,
-    "compress": _compress,
+    "compress": _compress, "put_": in_place_of(put_of_torch),
 })  # fmt: skip

@@ -51,7 +51,7 @@ _FUNCTIONS_OF: Mapping[str, str] = {  # module -> its public functions
     "is_neg is_nonzero is_same_size is_signed range resolve_conj resolve_neg seed set_printoptions unsafe_chunk",
     "jitgrad.ops.draws": "poisson",
     "jitgrad.nn.in_place": "alpha_dropout_ dropout_ feature_alpha_dropout_ rrelu_ threshold_",
-    "jitgrad.ops.torch_selections": "as_strided_scatter constant_pad_nd index_reduce mode msort nonzero_static put renorm "
+    "jitgrad.ops.torch_selections": "as_strided_scatter constant_pad_nd index_reduce mode msort nonzero_static renorm "
     "split_with_sizes unsafe_split",
     "jitgrad.signal.spectra": "istft stft",
 }
@@ -63,7 +63,7 @@ _METHODS = (
     "as_strided_scatter geqrf histc histogram i0 igamma igammac index_reduce istft mode msort lu lu_solve mvlgamma "
     "narrow_copy nonzero_static ormqr qr renorm split_with_sizes stft svd triangular_solve unsafe_split"
 )
-_IN_PLACE = "i0 igamma igammac index_reduce mvlgamma put renorm"
+_IN_PLACE = "i0 igamma igammac index_reduce mvlgamma renorm"
 
 
 def attribute_of(namespace: dict[str, Any], missing: Callable[[str], NoReturn]) -> Callable[[str], Any]:

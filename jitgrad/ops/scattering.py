@@ -302,3 +302,18 @@ def _worst(x: Tensor, largest: bool) -> Any:
         return -np.inf if largest else np.inf
     limits = np.iinfo(x.dtype)
     return int(limits.min if largest else limits.max)
+
+
+@composed
+def put(x: Operand, index: Operand, source: Operand, accumulate: bool = False) -> Tensor:
+    """``x`` with ``source`` at the places ``index`` of its elements in a row; with ``accumulate`` added, equal places too."""
+    target, places = asarray(x), asarray(index)
+    if places.dtype.kind not in "iu":
+        raise DtypeError(f"put: the index must be of integers, got {places.aval}")
+    values = asarray(source)
+    if values.size != places.size:
+        raise ShapeError(f"put: {places.size} places and {values.size} elements: give one element for each place")
+    with beside(target):
+        row, at, new = flatten(target), flatten(places), flatten(values)
+        changed = with_added(row, (at,), new) if accumulate else with_item(row, (at,), new)
+    return reshape(changed, target.shape)

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitgrad.core.aval import normalize_axis
 from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
+from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, subtract
@@ -69,21 +69,6 @@ def _last_of_most_frequent(x: Tensor, axis: int) -> Tensor:
 
 
 # --- places ------------------------------------------------------------------------------------------------------
-
-
-@composed
-def put(x: Operand, index: Operand, source: Operand, accumulate: bool = False) -> Tensor:
-    """``x`` with ``source`` at the places ``index`` of its elements in a row; with ``accumulate`` added, equal places too."""
-    target, places = asarray(x), asarray(index)
-    if places.dtype.kind not in "iu":
-        raise DtypeError(f"put: the index must be of integers, got {places.aval}")
-    values = asarray(source)
-    if values.size != places.size:
-        raise ShapeError(f"put: {places.size} places and {values.size} elements: give one element for each place")
-    with beside(target):
-        row, at, new = flatten(target), flatten(places), flatten(values)
-        changed = with_added(row, (at,), new) if accumulate else with_item(row, (at,), new)
-    return reshape(changed, target.shape)
 
 
 _REDUCTIONS = ("prod", "mean", "amax", "amin")

@@ -23,9 +23,9 @@ from jitgrad.ops import (
     joining,
     movement,
     reduce,
+    scattering,
     sorting,
     torch_names,
-    torch_selections,
 )  # fmt: skip
 from jitgrad.ops.operand import Operand, ValuesAndIndices, host_array
 
@@ -206,7 +206,7 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "max": max, "min": min, "median": median, "sort": sort, "var": var, "std": std, "split": method_split, "diag": diag,
     "equal": equal,
     "nonzero": nonzero, "repeat": tile, "nanmedian": nanmedian, "cov": cov, "corrcoef": corrcoef,
-    "put": torch_selections.put,
+    "put": scattering.put,
 }  # fmt: skip
 
 

@@ -75,8 +75,9 @@ def test_methods_are_imported_at_their_first_use():
     loaded = modules_after(
         "import jitgrad as jg, sys\nassert 'jitgrad.ops.torch_selections' not in sys.modules\n"
         "assert jg.tensor([2.0, 1.0]).msort().tolist() == [1.0, 2.0]\n"
-        "assert jg.jit(lambda x: x.put(jg.tensor([1]), jg.ones(1)))(jg.zeros(2)).tolist() == [0.0, 1.0]\n"
-        "x = jg.zeros(2)\nassert x.put_(jg.tensor([0]), jg.ones(1)) is x and x.tolist() == [1.0, 0.0]"
+        "one, places = jg.ones(1), jg.tensor([1])\n"
+        "assert jg.jit(lambda x: x.index_reduce(0, places, one, 'amax'))(jg.zeros(2)).tolist() == [0.0, 1.0]\n"
+        "x = jg.zeros(2)\nassert x.index_reduce_(0, places, one, 'amax') is x and x.tolist() == [0.0, 1.0]"
     )
 
     assert "jitgrad.ops.torch_selections" in loaded

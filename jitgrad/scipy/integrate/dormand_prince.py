@@ -58,7 +58,7 @@ class DormandPrince:
         self.accuracy = accuracy
         self.time_type: Any = np.result_type(t).type
         self.t: float = float(t)
-        self.y = y
+        self.y: Array = y
         self.slope: Array = self._f(y, self.t)
         self.forward: float = 1.0 if end >= t else -1.0
         self.step: float = self._first_step(abs(float(end) - self.t))
