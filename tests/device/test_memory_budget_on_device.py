@@ -17,7 +17,7 @@ def test_a_step_keeps_to_its_budget_on_the_device():
         program = mlp(layers=6, width=4, batch=32, dropout=0.2, device="cuda")
         f = jg.jit(program.step, memory_budget=part, check="off")
         plan = f.lookup(*program.args).program.plan
-        losses[part] = [f(*program.args).item() for _ in range(3)]
+        losses[part] = [f(*program.args).item() for _ in range(2)]
         frame = f.lookup(*program.args).program.frames[0]
         held[part] = frame._arena.nbytes
         assert held[part] == plan.arena_bytes

@@ -191,8 +191,13 @@ def steps(x: Any, at: int = -1, eps: float = 0.1, factor: float = 0.1, axis: int
     return x
 
 
-@pytest.mark.parametrize("at", [0, 2, 5])
-@pytest.mark.parametrize("mistake", [{"eps": 0.102}, {"factor": 0.0}, {"factor": 0.102}, {"axis": 1}, {"swapped": True}])
+@pytest.mark.parametrize(
+    ("mistake", "at"),  # in the first layer, one in the middle, and the last one
+    [
+        *[({"eps": 0.102}, at) for at in (0, 2, 5)],
+        *[({"factor": 0.0}, 2), ({"factor": 0.102}, 0), ({"factor": 0.102}, 5), ({"axis": 1}, 5), ({"swapped": True}, 0)],
+    ],
+)
 def test_where_everything_depends_on_everything_mistakes_are_found(
     mistake: dict[str, Any], at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
