@@ -9,7 +9,7 @@ import numpy as np
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.tensor import Tensor
 from jitgrad.distributions import constraints
-from jitgrad.distributions.distribution import OfProbability, one_of, parameters
+from jitgrad.distributions.distribution import OfTrials
 from jitgrad.ops import draws
 from jitgrad.ops.activations import softplus
 from jitgrad.ops.arithmetic import minimum
@@ -19,7 +19,7 @@ from jitgrad.ops.operand import Operand
 from jitgrad.ops.rounding import floor
 
 
-class Binomial(OfProbability):
+class Binomial(OfTrials):
     """How many of ``total_count`` trials succeed that do so with probability ``probs``, or ``sigmoid(logits)``."""
 
     arg_constraints: ClassVar[constraints.Conditions] = {
@@ -29,12 +29,7 @@ class Binomial(OfProbability):
     def __init__(
         self, total_count: Operand = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        given, scores = one_of("Binomial", probs, logits)
-        chance: Any = given if given is not None else scores
-        trials, chance = parameters(total_count, chance)
-        self.total_count: Tensor = trials.astype(chance.dtype)
-        given, scores = (None, chance) if given is None else (chance, None)
-        super().__init__(given, scores, validate_args, {"total_count": self.total_count})
+        super().__init__(total_count, probs, logits, validate_args)
 
     @property
     def support(self) -> constraints.Constraint:

@@ -262,6 +262,18 @@ class OfProbability(Distribution):
         return logits_of(self.probs) if self._logits is None else self._logits
 
 
+class OfTrials(OfProbability):
+    """A distribution of trials with one probability, by ``total_count`` in its dtype as well."""
+
+    def __init__(self, total_count: Operand, probs: Any, logits: Any, validate_args: bool | None) -> None:
+        given, scores = one_of(type(self).__name__, probs, logits)
+        chance: Any = given if given is not None else scores
+        count, chance = parameters(total_count, chance)
+        self.total_count: Tensor = count.astype(chance.dtype)
+        given, scores = (None, chance) if given is None else (chance, None)
+        super().__init__(given, scores, validate_args, {"total_count": self.total_count})
+
+
 def _shown(tensor: Tensor) -> str:
     """``tensor`` in an error: its number or its type, with its least and its largest element."""
     array = np.asarray(tensor.detach().cpu())

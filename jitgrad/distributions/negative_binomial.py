@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.tensor import Tensor
 from jitgrad.distributions import constraints
-from jitgrad.distributions.distribution import OfProbability, one_of, parameters
+from jitgrad.distributions.distribution import OfTrials
 from jitgrad.ops import draws
 from jitgrad.ops.activations import logsigmoid
 from jitgrad.ops.arithmetic import maximum
@@ -18,7 +18,7 @@ from jitgrad.ops.rounding import floor
 from jitgrad.ops.transcendental import exp, sigmoid
 
 
-class NegativeBinomial(OfProbability):
+class NegativeBinomial(OfTrials):
     """How many trials succeed, each with probability ``probs`` or ``sigmoid(logits)``, before ``total_count`` have failed."""
 
     arg_constraints: ClassVar[constraints.Conditions] = {
@@ -26,12 +26,7 @@ class NegativeBinomial(OfProbability):
     }  # fmt: skip
 
     def __init__(self, total_count: Operand, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        given, scores = one_of("NegativeBinomial", probs, logits)
-        chance: Any = given if given is not None else scores
-        failures, chance = parameters(total_count, chance)
-        self.total_count: Tensor = failures.astype(chance.dtype)
-        given, scores = (None, chance) if given is None else (chance, None)
-        super().__init__(given, scores, validate_args, {"total_count": self.total_count})
+        super().__init__(total_count, probs, logits, validate_args)
 
     @property
     def support(self) -> constraints.Constraint:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from typing import Any
 
@@ -16,11 +15,11 @@ from jitgrad.ops import reduce, sorting
 from jitgrad.ops.arithmetic import astype, minimum, subtract
 from jitgrad.ops.comparison import isnan, less, logical_and, logical_not, not_equal, where
 from jitgrad.ops.creation import arange
+from jitgrad.ops.grids import unravel_index
 from jitgrad.ops.indexed_sums import scatter_add
 from jitgrad.ops.indexing import take
 from jitgrad.ops.joining import concat
 from jitgrad.ops.movement import cut
-from jitgrad.ops.rounding import floor_divide, remainder
 
 
 def _checked(function: str, size: Any) -> int:
@@ -46,8 +45,8 @@ def sized_nonzero(a: Any, size: Any, fill_value: Any = None) -> tuple[Tensor, ..
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value or 0,) * x.ndim
     if len(fills) != x.ndim:
         raise ArgumentError(f"nonzero: fill_value= is one value or one for each axis of {x.aval}, got {shown(fill_value)}")
-    axes = [floor_divide(remainder(flat, math.prod(x.shape[k:])), math.prod(x.shape[k + 1 :])) for k in range(x.ndim)]
-    return tuple([where(there, place, fill) for place, fill in zip(axes, fills, strict=True)])
+    places = unravel_index(flat, x.shape)
+    return tuple([where(there, place, fill) for place, fill in zip(places, fills, strict=True)])
 
 
 def sized_unique(
