@@ -104,3 +104,13 @@ def test_eval_shape(function: Any, shapes: Any) -> None:
         assert tree_util.tree_map(lambda struct: struct.shape, found) == shapes
     dtypes = tree_util.tree_leaves(tree_util.tree_map(lambda struct: struct.dtype.name, found))
     assert set(dtypes) <= {"float32", "int64"}
+
+
+@pytest.mark.parametrize("count", [0, 1, 200])
+def test_odeint_of_trees_needs_no_ops_for_each_time(count: int) -> None:
+    params, start = arguments(ours.numpy)
+    solve = jg.jit(lambda t: odeint(field, start, t, params))
+    times = jg.linspace(0.0, 1.0, count)
+
+    assert {name: x.shape for name, x in solve(times).items()} == {"x": (count, 2), "v": (count, 2)}
+    assert len(solve.graph(times).nodes) < 20

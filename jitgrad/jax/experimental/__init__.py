@@ -1,1 +1,1 @@
-"""jax.experimental: ode; imports core, ops, scipy."""
+"""jax.experimental: ode; imports batching, core, scipy."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import optree
 
+from jitgrad.batching.vmap import vmap
 from jitgrad.core.errors import ArgumentError
-from jitgrad.ops.joining import stack, unstack
 from jitgrad.scipy.integrate.dormand_prince import Accuracy
 from jitgrad.scipy.integrate.odes import solved
 
@@ -42,5 +42,4 @@ def odeint(
         return dy
 
     rows, unflatten = solved(slope, y0, t, Accuracy(rtol, atol, mxstep, hmax))
-    states = [unflatten(row) for row in unstack(rows)]
-    return optree.tree_map(lambda *leaves: stack(leaves), *states)
+    return vmap(unflatten)(rows)
